@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* umd_diag.h - what a return code means, and the record behind it. Part of libumd_diag.so. */
+#ifndef UMD_DIAG_H
+#define UMD_DIAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <umd/umd_status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UMD_API __attribute__((visibility("default")))
+#define UMD_MUST_CHECK __attribute__((warn_unused_result))
+
+/* ---- Facts of a code. All pure, async-signal-safe, any thread. ---- */
+
+/** "UMD_ERR_MEM_FRAGMENTED"; "UMD_UNKNOWN" for a value outside the table. Static string. */
+UMD_API const char *umdStatusName(umdStatus st);
+/** One sentence: when the code is returned. Static string. */
+UMD_API const char *umdStatusString(umdStatus st);
+/** One sentence: what to do next. Static string. */
+UMD_API const char *umdStatusTodo(umdStatus st);
+/** Layer by number range; works for codes newer than this library (B8). */
+UMD_API umdStatusRange umdStatusRangeOf(umdStatus st);
+/** Positive errno of the code, 0 for success. */
+UMD_API int umdStatusErrno(umdStatus st);
+/** Name of the VkResult, static string. */
+UMD_API const char *umdStatusVkResult(umdStatus st);
+/** True for negative codes. */
+static inline bool umdFailed(umdStatus st) { return st < 0; }
+
+/** Advice as data (B10): from the table by umdStatusAdvice, refined for one occurrence in a record. */
+typedef struct umdAdvice {
+    umdAction action;
+    umdSeverity severity;
+    umdScope scope;
+    bool sticky;             /**< the scope is unusable until rebuilt */
+    uint32_t delay_ms;       /**< before a retry */
+    uint32_t count;          /**< retries that make sense; 0: none */
+    uint64_t largest_fit_B;  /**< largest size that would fit, 0 where it does not apply */
+} umdAdvice;
+/** Retry policy lives here and nowhere else. Unknown codes: ABORT. */
+UMD_API umdAdvice umdStatusAdvice(umdStatus st);
+
+/* ---- Records ---- */
+
+#define UMD_RECORD_HOPS 12u
+#define UMD_RECORD_TEXT 384u
+#define UMD_RECORD_FIGURES 640u
+
+/** boot:pid:seq in one value pair; seq 0 means "no record". */
+typedef struct umdRecordId {
+    uint32_t boot;  /**< differs per boot; from the seed in stepped runs */
+    uint32_t pid;   /**< logical in stepped runs */
+    uint64_t seq;   /**< counts up in the process */
+} umdRecordId;
+
+typedef struct umdHop {
+    char layer[12];     /**< "umd", "winsys", "kmd", "hw" */
+    char func[48];
+    char file[48];      /**< base name */
+    uint32_t line;
+    int32_t code_in;    /**< code as it arrived (an umdStatus) */
+    int32_t code_out;   /**< code as it went on */
+} umdHop;
+
+/** How a record ended. */
+typedef enum umdRecordEnd {
+    UMD_RECORD_OPEN = 0,
+    UMD_RECORD_DELIVERED, /**< a caller of the public API, or a callback, got its code */
+    UMD_RECORD_ABSORBED,  /**< the driver dealt with it; `text_absorbed` says how */
+    UMD_RECORD_SWALLOWED, /**< nobody saw it: a defect */
+} umdRecordEnd;
+
+/** The full story of one failure. Plain data, no pointers: it crosses carriers as it is. Text is for users: no addresses of the host. */
+typedef struct umdErrorDetail {
+    uint32_t size_B;              /**< sizeof(umdErrorDetail) of the writer; set by the caller of umdGetLastErrorDetail */
+    int32_t code;                 /**< umdStatus as the API returned it */
+    int32_t origin_code;          /**< umdStatus as first raised */
+    uint32_t hop_count;           /**< hops used, at most UMD_RECORD_HOPS */
+    umdRecordId id;
+    umdRecordId cause;            /**< record that this one failed because of; seq 0: none */
+    uint64_t mono_ns;             /**< monotonic (device clock in stepped runs) at raise */
+    uint64_t real_ns;             /**< CLOCK_REALTIME at raise */
+    uint64_t context_id;          /**< 0: none */
+    uint32_t tid;
+    uint32_t repeat;              /**< times the same failure was folded into this record */
+    uint32_t end;                 /**< umdRecordEnd */
+    uint32_t call_depth;          /**< nesting of public calls of the thread at raise */
+    umdAdvice advice;
+    char func[48];                /**< origin */
+    char file[48];
+    uint32_t line;
+    char module[16];              /**< log module of the origin, e.g. "kmd.vm" */
+    char api[48];                 /**< public call under way, "" for asynchronous ones */
+    char text[UMD_RECORD_TEXT];       /**< one sentence for people */
+    char figures[UMD_RECORD_FIGURES]; /**< "key=value key=value ..."; strings with blanks are quoted */
+    char absorbed[96];            /**< why, if absorbed */
+    umdHop hops[UMD_RECORD_HOPS];
+} umdErrorDetail;
+
+/**
+ * The calling thread's last failed public call. Cheap, thread-local.
+ * detail->size_B must be set to sizeof(umdErrorDetail).
+ * Returns UMD_SUCCESS; UMD_ERR_PARAM_NULL; UMD_ERR_PARAM_STRUCT_SIZE; UMD_STATUS_NOT_READY if this thread has had no failure.
+ * Never changes the last error itself.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdGetLastErrorDetail(umdErrorDetail *detail);
+/** A record of this process by id (the last 256 are kept). UMD_STATUS_NOT_READY when it is unknown or too old. */
+UMD_API UMD_MUST_CHECK umdStatus umdGetErrorDetailById(umdRecordId id, umdErrorDetail *detail);
+/** Formats a record for a person (what, where, why, what to do), at most size bytes; returns the length it needs. */
+UMD_API size_t umdErrorDetailFormat(const umdErrorDetail *detail, char *buf, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* UMD_DIAG_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* record.h - raising, annotating and ending error records, for all three layers. */
+#ifndef UMD_DIAG_RECORD_H
+#define UMD_DIAG_RECORD_H
+
+#include <inttypes.h>
+
+#include <umd/umd_diag.h>
+#include <umd/umd_log.h>
+
+/*
+ * The life of a record.
+ *   raise    UMD_FAIL at the origin makes the thread's open record, logs it once, puts errors into the emergency ring.
+ *   annotate UMD_HOP adds a hop on each layer boundary on the way up; it never logs.
+ *   end      an API exit delivers it (umd_api_exit); UMD_ABSORB ends it with a reason; raising over an open record links the
+ *            old one as cause when UMD_FAIL_CAUSED is used, else the old one counts as swallowed (tests fail on that).
+ * One open record per thread and scope. A carrier opens a scope around a call into the KMD, so that the KMD's record
+ * does not mix with the caller's (umd_record_scope_begin/end).
+ * RIGHT: if (x > max) return UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=x value=%u max=%u", x, max);
+ * RIGHT: umdStatus st = f(); if (st < 0) return UMD_HOP(st);
+ * WRONG: if (f() < 0) return UMD_FAIL(UMD_ERR_INTERNAL, "...");            (swallows f's record; use UMD_FAIL_CAUSED)
+ * WRONG: umdStatus st = f(); UMD_LOG(ERROR, ...); return st;               (logs a second time)
+ */
+
+/** Context and position that a record gets; set by layers that know, per thread. 0 where unknown. */
+UMD_API void umd_record_set_context(uint64_t context_id);
+
+/** Raises; the module is the file's UMD_LOG_MODULE. fmt: "key=value" figures only. Value: the code. */
+#define UMD_FAIL(code_, fmt_, ...) UMD_FAIL_FROM(code_, (umdRecordId){0}, fmt_, ##__VA_ARGS__)
+/** As UMD_FAIL; what the thread has open becomes the cause (and is thereby not swallowed). */
+#define UMD_FAIL_CAUSED(code_, fmt_, ...) UMD_FAIL_FROM(code_, umd_record_take_cause(), fmt_, ##__VA_ARGS__)
+/** As UMD_FAIL, because of a record that may be another thread's or an asynchronous one. */
+#define UMD_FAIL_FROM(code_, cause_id_, fmt_, ...)                                                          \
+    ((void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__)),                                                \
+     umd_record_raise(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (code_), (cause_id_), fmt_, ##__VA_ARGS__))
+/** As UMD_FAIL, in code that speaks errno (KMD): value is -errno of the code. */
+#define UMD_FAIL_ERRNO(code_, fmt_, ...) (-umdStatusErrno(UMD_FAIL(code_, fmt_, ##__VA_ARGS__)))
+/** Passes a failure up across a layer boundary unchanged; UMD_HOP_AS translates. Layer: first part of the module's name. */
+#define UMD_HOP(st_) umd_record_hop(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (st_), (st_))
+#define UMD_HOP_AS(st_, code_out_) umd_record_hop(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (st_), (code_out_))
+/** Ends the open record: user mode dealt with it (B12). `why` is one sentence. Counted and logged at INFO. */
+#define UMD_ABSORB(st_, why_) umd_record_absorb(&umd_log_this_module, (st_), (why_))
+
+static inline __attribute__((format(printf, 1, 2))) int umd_log_check_expr(const char *fmt, ...) { (void)fmt; return 0; }
+
+UMD_API umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *file, int line, umdStatus code,
+                                   umdRecordId cause, const char *fmt, ...);
+UMD_API umdStatus umd_record_hop(umdLogModule *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
+UMD_API void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why);
+/** Id of the thread's open record (seq 0: none), which stays open. */
+UMD_API umdRecordId umd_record_current(void);
+/** As umd_record_current, and marks it as consumed by a following raise. */
+UMD_API umdRecordId umd_record_take_cause(void);
+/** Refines the advice of the thread's open record (largest size that fits, delay, ...). */
+UMD_API void umd_record_set_largest_fit(uint64_t size_B);
+
+/* ---- Crossing a carrier ---- */
+
+/** A fresh record scope on this thread, and the outer one back. Nest at most 4. */
+UMD_API void umd_record_scope_begin(void);
+UMD_API void umd_record_scope_end(void);
+/** Copies the thread's open record out and ends it as delivered (the peer owns its story now). False if none is open. */
+UMD_API bool umd_record_export(umdErrorDetail *detail_out);
+/** Makes a record that came over a carrier the thread's open one (hops and id kept). Value: its code. Validates every field. */
+UMD_API umdStatus umd_record_import(const umdErrorDetail *detail);
+
+/* ---- Public API calls ---- */
+
+/** First and last thing in every public entry point. Records the call in the thread's call ring (last 32), counts depth. */
+struct umd_api_call {
+    const char *name;
+    uint64_t start_ns;
+    const umdStatus *allowed;  /**< codes beyond success that this call may return; NULL: any of the table (B13) */
+    uint32_t allowed_count;
+};
+UMD_API void umd_api_enter(struct umd_api_call *call, const char *name, const char *args_fmt, ...) __attribute__((format(printf, 3, 4)));
+/** Delivers the open record, if st failed, into the thread's last error; checks the code (B13). Value: st, or UMD_ERR_INTERNAL_CODE. */
+UMD_API umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st);
+
+/** The thread's last calls, newest first, as text lines "name(args) -> code"; for reports. Returns how many were written. */
+UMD_API uint32_t umd_callring_format(char *buf, size_t size);
+
+typedef struct umd_record_counts {
+    uint64_t raised, delivered, absorbed, swallowed;
+} umd_record_counts;
+UMD_API void umd_record_get_counts(struct umd_record_counts *counts_out);
+
+#endif
