@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* cu.h - the compute units as the command processor sees them: one dispatch at a time, run in slices of device cycles. */
+#ifndef HW_CU_H
+#define HW_CU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hw/petrel_packets.h>
+#include <hw/petrel_regs.h>
+#include <umd/umd_diag.h>
+
+/*
+ * Ownership: the device owns one hw_cu_array; all calls come from the device thread (or pump), one at a time, so nothing here
+ * is locked. The array borrows memory and the translate callback for its whole life. A dispatch starts when none is running.
+ */
+
+/** A translated page run. */
+struct hw_xlat {
+    uint8_t *host;        /**< host address of va's page start */
+    uint64_t page_va;     /**< first va of the run */
+    uint64_t page_B;      /**< its bytes: 4 KiB or 2 MiB */
+    uint32_t rights;      /**< PETREL_PTE_READ | WRITE | EXEC */
+    bool system;          /**< behind the link */
+};
+/** 0 or enum petrel_fault. Walks the tables; implemented in mmu.c. access: enum petrel_access. */
+typedef uint32_t (*hw_translate_fn)(void *priv, uint64_t root, uint64_t va, uint32_t access, struct hw_xlat *xlat_out);
+
+struct hw_cu_config {
+    uint32_t cu_count, warps_per_cu, local_B, regs_per_cu; /**< regs_per_cu: 32-lane vector registers of 8 bytes a lane */
+    bool functional;
+    /* first timing model: latencies in core cycles */
+    uint32_t lat_alu, lat_mul, lat_div, lat_fp, lat_fdiv, lat_special, lat_local, lat_l1, lat_l2, lat_dram, lat_link;
+    uint32_t issue_per_cycle;          /**< warp instructions a CU issues per cycle */
+    uint32_t l1_B, l2_B;               /**< tag arrays, 128-byte lines */
+    uint32_t dram_B_per_clk;           /**< all of the device */
+    uint8_t *scratch;                  /**< host address of the private backing store; set again by hw_cu_set_scratch */
+    uint32_t private_B;
+    hw_translate_fn translate;
+    void *translate_priv;
+};
+
+struct hw_cu_array;
+UMD_MUST_CHECK umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_array **cus_out); /**< UMD_ERR_MEM_HOST_ALLOC_FAILED */
+void hw_cu_array_destroy(struct hw_cu_array *cus);
+void hw_cu_set_scratch(struct hw_cu_array *cus, uint8_t *scratch, uint32_t private_B);
+void hw_cu_set_functional(struct hw_cu_array *cus, bool functional);
+
+/** Breakage asked for by the fault sites, for one dispatch. */
+struct hw_cu_sabotage {
+    bool hang;             /**< warps of one CU stop issuing after a few instructions, and preemption is not honoured */
+    bool wild; uint64_t wild_va;      /**< first vector data access of lane 0 of the first warp goes to wild_va */
+    bool illegal; uint32_t illegal_bits; /**< some instruction after the first few is fetched as these bits */
+};
+
+struct hw_cu_fault {
+    uint32_t fault;        /**< enum petrel_fault */
+    uint64_t va, pc, info, wg, data; /**< as PETREL_RING_FAULT_* */
+};
+
+enum hw_cu_state { HW_CU_IDLE, HW_CU_RUNNING, HW_CU_DONE, HW_CU_FAULTED, HW_CU_HUNG };
+
+/** Begins a dispatch; the packet was checked for shape. False with *fault_out filled: RESOURCES, PAGE (entry not executable). */
+bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint64_t root, const struct hw_cu_sabotage *sabotage,
+                 struct hw_cu_fault *fault_out);
+/**
+ * Runs at most budget cycles. Adds what passed to *cycles_out. RUNNING: more to do. HUNG: nothing can issue any more (sabotage),
+ * time may pass. FAULTED: first fault in *fault_out, all warps frozen.
+ */
+enum hw_cu_state hw_cu_run(struct hw_cu_array *cus, uint64_t budget, uint64_t *cycles_out, struct hw_cu_fault *fault_out);
+/** Preemption probe: true when warps stand at an instruction boundary (always, unless hung). pc, wg, lane of one running warp. */
+bool hw_cu_probe(struct hw_cu_array *cus, struct hw_cu_fault *where_out);
+/** Drops the dispatch and every warp. */
+void hw_cu_kill(struct hw_cu_array *cus);
+/** Translations and decoded code of every root are forgotten. */
+void hw_cu_invalidate(struct hw_cu_array *cus);
+
+struct hw_cu_counters {
+    uint64_t cycles, warp_instr, lane_instr, workgroups, divergent_branches, l1_hit, l1_miss, l2_miss, dram_B, barriers, faults;
+};
+void hw_cu_get_counters(const struct hw_cu_array *cus, struct hw_cu_counters *counters_out);
+
+#endif
