@@ -7,7 +7,8 @@
 
 /*
  * A packet is a header dword and count more dwords. Little endian; 64-bit fields are two dwords, low first.
- * header = opcode << 24 | flags << 16 | count. Addresses in ring packets with PETREL_PKT_PHYS are VRAM offsets, else GPU virtual.
+ * header = opcode << 24 | flags << 16 | count. Addresses in ring packets with PETREL_PKT_PHYS are VRAM offsets, else GPU virtual;
+ * the flag is privileged and defined for INDIRECT, COPY, FILL, WRITE, TIMESTAMP and WAIT. Other flags are malformed.
  * Rows: PKT(name, opcode, dwords after the header, rings: C compute, D copy, privileged, text). Privileged packets are legal only in the ring itself, which the kernel
  * driver writes; in an indirect buffer they fault with PETREL_FAULT_PACKET. Count must equal the row's.
  */
@@ -32,6 +33,7 @@ enum petrel_opcode {
 #undef PETREL_PKT_ENUM
 };
 #define PETREL_PKT(op_, count_) ((uint32_t)(op_) << 24 | (uint32_t)(count_))
+#define PETREL_PKT_PHYS (1u << 16)
 #define PETREL_PKT_OP(h_) ((uint32_t)(h_) >> 24)
 #define PETREL_PKT_COUNT(h_) ((uint32_t)(h_) & 0xffffu)
 

@@ -52,11 +52,13 @@
 #define PETREL_RING_JOB       0x28u /* 64 RO: job id of the last SET_CONTEXT */
 #define PETREL_RING_PREEMPT   0x30u /* 32 RW: write 1: probe, ask running work to stop at an instruction boundary. Reads 0 idle, 1 asked, 2 honoured (work is frozen; write 0: go on) */
 #define PETREL_RING_FAULT     0x34u /* 32 RO: enum petrel_fault of the stopped ring, 0: none */
-#define PETREL_RING_FAULT_VA  0x38u /* 64 RO: faulting address, or packet dword for PACKET */
+#define PETREL_RING_FAULT_VA  0x38u /* 64 RO: faulting address; for PACKET the packet's dword offset in its indirect buffer, or in the ring (free-running) */
 #define PETREL_RING_FAULT_PC  0x40u /* 64 RO: GPU virtual pc, 0 on a copy ring; also set when PREEMPT is honoured */
 #define PETREL_RING_FAULT_INFO 0x48u /* 64 RO: PETREL_FAULT_INFO_* fields */
 #define PETREL_RING_FAULT_WG  0x50u /* 64 RO: linear workgroup id */
 #define PETREL_RING_FAULT_DATA 0x58u /* 64 RO: instruction bits, trap code, or packet header */
+
+#define PETREL_RING_MARK      0x60u /* 64 RO: id of the last MARK, 0 after SET_CONTEXT */
 
 #define PETREL_FAULT_INFO_ACCESS(i_) ((uint32_t)((i_) & 3u))          /* enum petrel_access */
 #define PETREL_FAULT_INFO_LANE(i_)   ((uint32_t)((i_) >> 8 & 0x1fu))  /* lane in the warp */
@@ -66,7 +68,7 @@
     ((uint64_t)(access_) | (uint64_t)(lane_) << 8 | (uint64_t)(warp_) << 16 | (uint64_t)(cu_) << 32)
 
 enum petrel_fw_status { PETREL_FW_OFF, PETREL_FW_BOOTING, PETREL_FW_READY, PETREL_FW_FAILED };
-enum petrel_selftest { PETREL_SELFTEST_IDLE, PETREL_SELFTEST_PASS = 2, PETREL_SELFTEST_FAIL = 3 };
+enum petrel_selftest { PETREL_SELFTEST_IDLE, PETREL_SELFTEST_RUNNING, PETREL_SELFTEST_PASS, PETREL_SELFTEST_FAIL };
 enum petrel_ring_status { PETREL_RING_IDLE, PETREL_RING_BUSY, PETREL_RING_FAULTED, PETREL_RING_OFF };
 enum petrel_access { PETREL_ACCESS_READ, PETREL_ACCESS_WRITE, PETREL_ACCESS_EXEC, PETREL_ACCESS_ATOMIC };
 enum petrel_fault {
