@@ -9,9 +9,9 @@ import sys
 # Room of the includer -> rooms it may include from ("include/x" are folders of public headers). Most specific first.
 ALLOWED = [
     ("umd/diag", {"umd/diag", "include/umd-diag"}),
-    ("hw_model", {"hw_model", "include/hw", "umd/diag", "include/umd-diag"}),
+    ("hw_model", {"hw_model", "hw_model/hw.h", "include/hw", "umd/diag", "include/umd-diag"}),
     ("kmd_sim/drm", {"kmd_sim/drm", "umd/diag", "include/umd-diag", "kmd_sim/usercopy"}),
-    ("kmd_sim", {"kmd_sim", "kmd_sim/drm", "kmd_sim/usercopy", "include/hw", "include/uapi", "hw_model/hw.h", "umd/diag", "include/umd-diag"}),
+    ("kmd_sim", {"kmd_sim", "kmd_sim/kmd.h", "kmd_sim/drm", "kmd_sim/usercopy", "include/hw", "include/uapi", "hw_model/hw.h", "umd/diag", "include/umd-diag"}),
     ("umd", {"umd", "umd/winsys", "umd/diag", "include/umd", "include/umd-diag", "include/uapi", "include/hw", "kmd_sim/kmd.h"}),
     ("include/device", {"include/device", "include/hw"}),
     ("include", {"include/umd", "include/umd-diag", "include/uapi", "include/hw"}),
