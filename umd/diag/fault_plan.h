@@ -48,6 +48,8 @@ struct umd_fault_where {
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_set(const char *spec);
 /** Reads a file, then as above. UMD_ERR_RES_FILE, UMD_ERR_FAULT_SPEC. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_load(const char *path);
+/** The plan of $PETREL_FAULTS, once per process, unless a plan was set before: a specification, or a file where it starts with '@' or '/'. */
+UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_from_env(void);
 UMD_API uint64_t umd_fault_hits(enum umd_fault_site site);   /**< times reached while a plan was set */
 UMD_API uint64_t umd_fault_fired(enum umd_fault_site site);
 

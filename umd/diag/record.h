@@ -70,7 +70,7 @@ UMD_API umdStatus umd_record_import(const umdErrorDetail *detail);
 struct umd_api_call {
     const char *name;
     uint64_t start_ns;
-    const umdStatus *allowed;  /**< codes beyond success that this call may return; NULL: any of the table (B13) */
+    const umdStatus *allowed;  /**< set before umd_api_enter (the struct starts as { 0 }): codes beyond success that this call may return; NULL: any of the table (B13) */
     uint32_t allowed_count;
 };
 UMD_API void umd_api_enter(struct umd_api_call *call, const char *name, const char *args_fmt, ...) __attribute__((format(printf, 3, 4)));

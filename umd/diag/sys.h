@@ -28,6 +28,9 @@ struct umd_sys {
     int (*memfd_create)(const char *name, uint64_t size_B); /**< sized, sealed against shrink; -1 with errno */
     void *(*mmap)(void *addr, size_t n, int prot, int flags, int fd, int64_t off);  /**< MAP_FAILED with errno */
     int (*munmap)(void *p, size_t n);
+    int (*rename)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+    int64_t (*file_size)(const char *path);      /**< bytes of a regular file; -1 with errno, EINVAL: no regular file */
     int (*thread_create)(pthread_t *t, const char *name, void *(*fn)(void *), void *arg); /**< 0 or errno value */
     uint64_t (*mono_ns)(void);                   /**< CLOCK_MONOTONIC, or the device clock in stepped mode */
     uint64_t (*real_ns)(void);                   /**< CLOCK_REALTIME, or epoch-from-seed + mono_ns in stepped mode */
@@ -36,6 +39,8 @@ struct umd_sys {
 };
 
 UMD_API const struct umd_sys *umd_sys(void);
+/** The table of the C library, for a test's table that changes only some rows. */
+UMD_API const struct umd_sys *umd_sys_default(void);
 /** Tests: replaces the table (NULL: default). The caller keeps it alive. */
 UMD_API void umd_sys_set(const struct umd_sys *table);
 

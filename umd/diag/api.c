@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c - entry and exit of public calls: call ring, delivery of the open record, check of the code (B13). */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag_internal.h"
+#include "log_encode.h"
+
+UMD_LOG_MODULE("umd.api");
+
+void umd_api_enter(struct umd_api_call *call, const char *name, const char *args_fmt, ...)
+{
+    struct umd_diag_thread *t = umd_diag_thread_get();
+    va_list ap;
+
+    call->name = name;
+    call->start_ns = umd_sys()->mono_ns();
+    if (!t)
+        return;
+    struct umd_call_entry *e = &t->calls[t->call_seq % UMD_CALLS];
+    *e = (struct umd_call_entry){ .name = name, .fmt = args_fmt, .start_ns = call->start_ns };
+    va_start(ap, args_fmt);
+    e->args_B = (uint32_t)umd_log_encode(e->args, sizeof(e->args), args_fmt, ap);
+    va_end(ap);
+    if (t->depth < 16)
+        t->call_at[t->depth] = t->call_seq;
+    t->call_seq++;
+    t->depth++;
+    if (t->depth == 1)
+        t->last_nested = false;
+    if (UMD_LOG_TRACE <= UMD_LOG_CEILING && atomic_load_explicit(&umd_log_this_module.level, memory_order_relaxed) >= UMD_LOG_TRACE) {
+        char args[256];
+        umd_log_decode(args, sizeof(args), e->fmt, e->args, e->args_B);
+        UMD_LOG(UMD_LOG_TRACE, "enter %s %s", name, args);
+    }
+}
+
+static bool allowed(const struct umd_api_call *call, umdStatus st)
+{
+    if (st == UMD_SUCCESS || st == UMD_ERR_INTERNAL || st == UMD_ERR_INTERNAL_CODE)
+        return true;
+    if (!umd_status_known(st))
+        return false;
+    for (uint32_t i = 0; call->allowed && i < call->allowed_count; i++)
+        if (call->allowed[i] == st)
+            return true;
+    return call->allowed == NULL;
+}
+
+/* The thread's last error becomes the open record; without one, what came up is told as far as it is known. */
+static void deliver(struct umd_diag_thread *t, const char *name, umdStatus st)
+{
+    struct umd_record_scope *s = umd_record_scope_of(t);
+
+    if (!s->open && t->last_nested && t->last.code == (int32_t)st) {
+        t->last_nested = t->depth > 0; /* a nested call delivered it already, unchanged */
+        return;
+    }
+    if (!s->open)
+        (void)umd_record_raise(&umd_log_this_module, name, "", 0, st, (umdRecordId){ 0 }, "origin=unrecorded raw=%d", (int)st);
+    if (!s->open)
+        return;
+    if (s->rec.code != (int32_t)st) /* translated without UMD_HOP_AS: the chain shows it all the same */
+        umd_record_add_hop(&s->rec, "umd", name, "", 0, (umdStatus)s->rec.code, st);
+    UMD_COPY_STR(s->rec.api, name);
+    umd_record_end(s, UMD_RECORD_DELIVERED);
+    t->last = s->rec;
+    t->have_last = true;
+    t->last_nested = t->depth > 0;
+}
+
+static void finish_call(struct umd_diag_thread *t, umdStatus st)
+{
+    if (t->depth > 16)
+        return;
+    uint64_t seq = t->call_at[t->depth - 1];
+    if (t->call_seq - seq > UMD_CALLS)
+        return; /* more than 32 calls inside: its entry is gone */
+    t->calls[seq % UMD_CALLS].code = st;
+    t->calls[seq % UMD_CALLS].end_ns = umd_sys()->mono_ns() + 1; /* never 0, which means under way */
+}
+
+umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+    umdStatus raw = st;
+
+    if (!allowed(call, st)) {
+        const char *kind = umd_status_known(st) ? "undocumented" : "unknown";
+        st = umd_record_raise(&umd_log_this_module, call->name, "", 0, UMD_ERR_INTERNAL_CODE, umd_record_take_cause(),
+                              "raw=%d name=%s kind=%s call=%s", (int)raw, umdStatusName(raw), kind, call->name);
+    }
+    if (!t || t->depth == 0)
+        return st;
+    struct umd_record_scope *s = umd_record_scope_of(t);
+    finish_call(t, st);
+    t->depth--;
+    if (st < 0)
+        deliver(t, call->name, st);
+    else if (s->open && s->rec.call_depth > t->depth)
+        umd_record_end(s, UMD_RECORD_SWALLOWED); /* raised in this call, which says that all is well */
+    UMD_LOG(UMD_LOG_TRACE, "exit %s code=%s", call->name, umdStatusName(st));
+    return st;
+}
+
+umdStatus umdGetLastErrorDetail(umdErrorDetail *detail)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (!detail)
+        return UMD_ERR_PARAM_NULL;
+    if (detail->size_B != sizeof(*detail))
+        return UMD_ERR_PARAM_STRUCT_SIZE;
+    if (!t || !t->have_last)
+        return UMD_STATUS_NOT_READY;
+    *detail = t->last;
+    return UMD_SUCCESS;
+}
+
+uint32_t umd_callring_format(char *buf, size_t size)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+    uint32_t lines = 0;
+    size_t at = 0;
+
+    if (size)
+        buf[0] = '\0';
+    if (!t)
+        return 0;
+    for (uint64_t i = 0; i < UMD_CALLS && i < t->call_seq; i++) {
+        const struct umd_call_entry *e = &t->calls[(t->call_seq - 1 - i) % UMD_CALLS];
+        char args[256];
+        umd_log_decode(args, sizeof(args), e->fmt, e->args, e->args_B);
+        int n = snprintf(buf + at, size - at, "%s(%s) -> %s\n", e->name, args,
+                         e->end_ns ? umdStatusName((umdStatus)e->code) : "under way");
+        if (n < 0 || (size_t)n >= size - at) {
+            if (size)
+                buf[at] = '\0'; /* whole lines only */
+            break;
+        }
+        at += (size_t)n;
+        lines++;
+    }
+    return lines;
+}

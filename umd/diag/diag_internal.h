@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* diag_internal.h - what the parts of libumd_diag share among themselves: thread state, record ends, log entries. */
+#ifndef UMD_DIAG_INTERNAL_H
+#define UMD_DIAG_INTERNAL_H
+
+#include "record.h"
+#include "sys.h"
+
+#define UMD_SCOPES 5u       /* the base and 4 nested */
+#define UMD_CALLS 32u
+#define UMD_CALL_ARGS_B 112u
+
+struct umd_log_ring;
+
+/* One public call of the thread; arguments stay encoded until a report asks for them. */
+struct umd_call_entry {
+    const char *name;
+    const char *fmt;
+    uint64_t start_ns;
+    uint64_t end_ns;    /* 0 while under way */
+    int32_t code;
+    uint32_t args_B;
+    uint8_t args[UMD_CALL_ARGS_B];
+};
+
+struct umd_record_scope {
+    bool open;
+    bool taken;         /* umd_record_take_cause named it */
+    umdErrorDetail rec;
+};
+
+/* What a raise must equal to be folded into the one before. */
+struct umd_fold_key {
+    umdRecordId id;
+    umdRecordId cause;
+    const char *func;
+    uint64_t context_id;
+    uint64_t last_ns;
+    uint32_t line;
+    int32_t code;
+};
+
+/* All that is kept per thread. Freed when the thread ends. */
+struct umd_diag_thread {
+    struct umd_record_scope scopes[UMD_SCOPES];
+    uint32_t scope;             /* may exceed UMD_SCOPES - 1: then the last is shared */
+    uint32_t depth;             /* public calls under way */
+    uint64_t context_id;
+    bool have_last;
+    bool last_nested;           /* last was delivered to a public call of ours that is still under way */
+    umdErrorDetail last;
+    struct umd_fold_key fold;
+    uint64_t call_seq;
+    struct umd_call_entry calls[UMD_CALLS];
+    uint64_t call_at[16];       /* call_seq of the calls under way, by depth */
+    struct umd_log_ring *ring;
+    uint32_t ordinal, ordinal_epoch; /* logical thread id of stepped runs */
+};
+
+/* NULL where the host has no memory for it: callers degrade. */
+struct umd_diag_thread *umd_diag_thread_get(void);
+/* As above but never creates. */
+struct umd_diag_thread *umd_diag_thread_peek(void);
+/* True: the thread is inside the diag library already; logging and raising must not recurse. */
+bool umd_diag_enter(void);
+void umd_diag_leave(void);
+bool umd_diag_inside(void);
+
+/* Memory of the library itself: never an injected failure, never a record. */
+void *umd_diag_alloc(size_t size);
+void umd_diag_free(void *p);
+uint32_t umd_diag_host_tid(void);
+
+bool umd_status_known(umdStatus st);
+const char *umd_record_api_name(const struct umd_diag_thread *t);
+
+/* record.c */
+struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t);
+void umd_record_end(struct umd_record_scope *s, umdRecordEnd end);
+bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st);
+void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
+void umd_record_step_reset(uint64_t seed);
+
+/* record_store.c */
+umdRecordId umd_record_id_next(void);
+void umd_record_store_put(const umdErrorDetail *rec);
+bool umd_record_store_get(umdRecordId id, umdErrorDetail *out);
+enum umd_record_counter { UMD_COUNT_RAISED, UMD_COUNT_DELIVERED, UMD_COUNT_ABSORBED, UMD_COUNT_SWALLOWED, UMD_COUNT_COUNT };
+void umd_record_count(enum umd_record_counter which, int64_t by);
+void umd_record_store_atfork(int stage); /* 0 prepare, 1 parent, 2 child */
+
+/* log.c: a line whose texts are copied; used for records and for frameworks. */
+struct umd_log_text {
+    umdLogLevel level;
+    const char *module;
+    const char *func, *file;
+    uint32_t line;
+    int32_t code;
+    uint64_t context_id;
+    umdRecordId record;
+    const char *trace_id;
+    const char *message;
+};
+void umd_log_text(const struct umd_log_text *text);
+void umd_log_step_reset(void);
+
+static inline void umd_copy_str(char *dst, size_t size, const char *src)
+{
+    size_t i = 0;
+
+    if (!src)
+        src = "";
+    for (; i + 1 < size && src[i]; i++)
+        dst[i] = src[i];
+    dst[i] = '\0';
+}
+#define UMD_COPY_STR(dst_, src_) umd_copy_str((dst_), sizeof(dst_), (src_))
+
+static inline bool umd_id_equal(umdRecordId a, umdRecordId b)
+{
+    return a.seq == b.seq && a.pid == b.pid && a.boot == b.boot;
+}
+
+#endif

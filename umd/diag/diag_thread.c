@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* diag_thread.c - the library's state of a thread: made on first use, freed when the thread ends. */
+#include <errno.h>
+#include <pthread.h>
+
+#include "diag_internal.h"
+#include "log_internal.h"
+
+/* Initial-exec: eight bytes and a counter, readable from a signal handler. */
+static __thread struct umd_diag_thread *self __attribute__((tls_model("initial-exec")));
+static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static bool key_made;
+
+static void thread_end(void *arg)
+{
+    struct umd_diag_thread *t = arg;
+
+    self = NULL;
+    for (uint32_t i = 0; i < UMD_SCOPES; i++)
+        if (t->scopes[i].open)
+            umd_record_end(&t->scopes[i], UMD_RECORD_SWALLOWED);
+    if (t->ring)
+        umd_log_ring_orphan(t->ring);
+    umd_diag_free(t);
+}
+
+__attribute__((constructor(101))) static void make_key(void) { key_made = pthread_key_create(&key, thread_end) == 0; }
+
+struct umd_diag_thread *umd_diag_thread_peek(void) { return self; }
+
+struct umd_diag_thread *umd_diag_thread_get(void)
+{
+    int saved = errno;
+
+    if (__builtin_expect(self != NULL, 1))
+        return self;
+    if (!key_made)
+        return NULL;
+    struct umd_diag_thread *t = umd_diag_alloc(sizeof(*t));
+    if (t && pthread_setspecific(key, t) != 0) {
+        umd_diag_free(t);
+        t = NULL;
+    }
+    self = t;
+    errno = saved;
+    return t;
+}
+
+bool umd_diag_enter(void)
+{
+    if (inside)
+        return false;
+    inside++;
+    return true;
+}
+
+void umd_diag_leave(void) { inside--; }
+bool umd_diag_inside(void) { return inside != 0; }

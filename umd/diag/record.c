@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* record.c - the life of an error record on its thread: raise, hop, absorb, end; scopes and carriers. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag_internal.h"
+#include "emergency.h"
+
+UMD_LOG_MODULE("diag.record");
+
+#define FOLD_WINDOW_NS 1000000000ull
+
+void umd_record_set_context(uint64_t context_id)
+{
+    struct umd_diag_thread *t = umd_diag_thread_get();
+
+    if (t)
+        t->context_id = context_id;
+}
+
+struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t)
+{
+    return &t->scopes[t->scope < UMD_SCOPES ? t->scope : UMD_SCOPES - 1];
+}
+
+const char *umd_record_api_name(const struct umd_diag_thread *t)
+{
+    if (t->depth == 0)
+        return "";
+    uint64_t seq = t->call_at[t->depth <= 16 ? t->depth - 1 : 15];
+    const struct umd_call_entry *call = &t->calls[seq % UMD_CALLS];
+    return call->name ? call->name : "";
+}
+
+static void log_swallowed(const umdErrorDetail *rec)
+{
+    char message[192];
+
+    snprintf(message, sizeof(message), "a record was swallowed: nobody saw %s of %s", umdStatusName((umdStatus)rec->code), rec->func);
+    umd_log_text(&(struct umd_log_text){
+        .level = UMD_LOG_ERROR, .module = "diag.record", .func = rec->func, .file = rec->file, .line = rec->line, .code = rec->code,
+        .context_id = rec->context_id, .record = rec->id, .message = message,
+    });
+}
+
+/* Ends the scope's open record and keeps its last state in the store. */
+void umd_record_end(struct umd_record_scope *s, umdRecordEnd end)
+{
+    static const enum umd_record_counter counter[] = {
+        [UMD_RECORD_DELIVERED] = UMD_COUNT_DELIVERED,
+        [UMD_RECORD_ABSORBED] = UMD_COUNT_ABSORBED,
+        [UMD_RECORD_SWALLOWED] = UMD_COUNT_SWALLOWED,
+    };
+
+    s->rec.end = end;
+    s->open = false;
+    s->taken = false;
+    umd_record_count(counter[end], 1);
+    umd_record_store_put(&s->rec);
+    if (end == UMD_RECORD_SWALLOWED)
+        log_swallowed(&s->rec);
+}
+
+/* The record of a public call of ours, made inside another one, goes on with the outer call. */
+bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st)
+{
+    struct umd_record_scope *s = umd_record_scope_of(t);
+
+    if (s->open || !t->last_nested || t->depth == 0 || t->last.code != (int32_t)st)
+        return false;
+    s->rec = t->last;
+    s->rec.end = UMD_RECORD_OPEN;
+    s->open = true;
+    s->taken = false;
+    t->last_nested = false;
+    umd_record_count(UMD_COUNT_DELIVERED, -1);
+    return true;
+}
+
+static umdLogLevel level_of(umdSeverity severity)
+{
+    static const umdLogLevel level[] = {
+        [UMD_SEVERITY_INFO] = UMD_LOG_INFO, [UMD_SEVERITY_WARN] = UMD_LOG_WARN,
+        [UMD_SEVERITY_ERROR] = UMD_LOG_ERROR, [UMD_SEVERITY_FATAL] = UMD_LOG_ERROR,
+    };
+    return level[severity];
+}
+
+/* The one log line of a record, and its copy in the emergency ring, which comes first (C7). */
+static void announce(umdLogModule *module, const umdErrorDetail *rec)
+{
+    char message[UMD_RECORD_TEXT + UMD_RECORD_FIGURES + 96];
+    umdLogLevel level = level_of(rec->advice.severity);
+    int n = snprintf(message, sizeof(message), "%s: %s %s", umdStatusName((umdStatus)rec->code), rec->text, rec->figures);
+
+    if (rec->repeat && n > 0 && (size_t)n < sizeof(message))
+        snprintf(message + n, sizeof(message) - (size_t)n, " repeat=%u", rec->repeat);
+    if (level == UMD_LOG_ERROR)
+        umd_emergency_put(&(struct umd_emergency_note){
+            .module = module->name, .func = rec->func, .file = rec->file, .line = rec->line,
+            .code = rec->code, .context_id = rec->context_id, .record = rec->id, .message = message,
+        });
+    if ((int)level > atomic_load_explicit(&module->level, memory_order_relaxed))
+        return;
+    umd_log_text(&(struct umd_log_text){
+        .level = level, .module = module->name, .func = rec->func, .file = rec->file, .line = rec->line,
+        .code = rec->code, .context_id = rec->context_id, .record = rec->id, .message = message,
+    });
+}
+
+static bool power_of_ten(uint32_t n)
+{
+    while (n && n % 10 == 0)
+        n /= 10;
+    return n == 1;
+}
+
+/* The same failure again, with nothing else raised in between: one record that counts. */
+static bool fold(struct umd_diag_thread *t, struct umd_record_scope *s, const umdErrorDetail *fresh, const struct umd_fold_key *key)
+{
+    const struct umd_fold_key *old = &t->fold;
+
+    if (!old->id.seq || old->func != key->func || old->line != key->line || old->code != key->code ||
+        old->context_id != key->context_id || !umd_id_equal(old->cause, key->cause) ||
+        key->last_ns - old->last_ns > FOLD_WINDOW_NS || !umd_record_store_get(old->id, &s->rec))
+        return false;
+    if (strcmp(s->rec.figures, fresh->figures) != 0 || strcmp(s->rec.api, fresh->api) != 0 || s->rec.call_depth != fresh->call_depth)
+        return false;
+    s->rec.repeat++;
+    s->rec.code = fresh->code;
+    s->rec.hop_count = 0;
+    memset(s->rec.hops, 0, sizeof(s->rec.hops));
+    s->rec.absorbed[0] = '\0';
+    s->rec.end = UMD_RECORD_OPEN;
+    t->fold.last_ns = key->last_ns;
+    return true;
+}
+
+/* Too little memory for the thread's state: the failure still reaches the emergency ring and the caller. */
+static umdStatus raise_without_state(umdLogModule *module, const char *func, const char *file, int line, umdStatus code)
+{
+    umd_record_count(UMD_COUNT_RAISED, 1);
+    umd_record_count(UMD_COUNT_DELIVERED, 1);
+    umd_emergency_put(&(struct umd_emergency_note){
+        .module = module->name, .func = func, .file = file, .line = (uint32_t)line, .code = code,
+        .message = "raised where the diagnosis library had no memory",
+    });
+    return code;
+}
+
+static void fill(umdErrorDetail *rec, struct umd_diag_thread *t, umdLogModule *module, const char *func, const char *file, int line,
+                 umdStatus code, umdRecordId cause)
+{
+    *rec = (umdErrorDetail){
+        .size_B = sizeof(*rec), .code = code, .origin_code = code, .cause = cause,
+        .mono_ns = umd_sys()->mono_ns(), .real_ns = umd_sys()->real_ns(), .context_id = t->context_id,
+        .tid = umd_sys()->tid(), .call_depth = t->depth, .advice = umdStatusAdvice(code), .line = (uint32_t)line,
+    };
+    UMD_COPY_STR(rec->func, func);
+    UMD_COPY_STR(rec->file, file);
+    UMD_COPY_STR(rec->module, module->name);
+    UMD_COPY_STR(rec->api, umd_record_api_name(t));
+    UMD_COPY_STR(rec->text, umdStatusString(code));
+}
+
+static __attribute__((format(printf, 2, 0))) void format_figures(umdErrorDetail *rec, const char *fmt, va_list ap)
+{
+    int n = vsnprintf(rec->figures, sizeof(rec->figures), fmt, ap);
+
+    if (n < 0)
+        UMD_COPY_STR(rec->figures, "figures=unformattable");
+    else if ((size_t)n >= sizeof(rec->figures))
+        memcpy(rec->figures + sizeof(rec->figures) - 4, "...", 4);
+    for (char *c = rec->figures; *c; c++) /* one line, whatever the argument held */
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+}
+
+umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *file, int line, umdStatus code, umdRecordId cause,
+                           const char *fmt, ...)
+{
+    int saved = errno;
+    struct umd_diag_thread *t = umd_diag_thread_get();
+    umdErrorDetail fresh;
+    va_list ap;
+
+    if (!t || umd_diag_inside())
+        return raise_without_state(module, func, file, line, code);
+    struct umd_record_scope *s = umd_record_scope_of(t);
+    if (s->open) {
+        bool linked = cause.seq && umd_id_equal(cause, s->rec.id);
+        umd_record_end(s, linked ? UMD_RECORD_DELIVERED : UMD_RECORD_SWALLOWED);
+    }
+    fill(&fresh, t, module, func, file, line, code, cause);
+    va_start(ap, fmt);
+    format_figures(&fresh, fmt, ap);
+    va_end(ap);
+    struct umd_fold_key key = { .cause = cause, .func = func, .context_id = t->context_id, .last_ns = fresh.mono_ns,
+                                .line = (uint32_t)line, .code = code };
+    bool folded = fold(t, s, &fresh, &key);
+    if (!folded) {
+        fresh.id = umd_record_id_next();
+        s->rec = fresh;
+        key.id = fresh.id;
+        t->fold = key;
+    }
+    s->open = true;
+    s->taken = false;
+    t->last_nested = false;
+    umd_record_count(UMD_COUNT_RAISED, 1);
+    umd_record_store_put(&s->rec);
+    if (!folded || power_of_ten(s->rec.repeat))
+        announce(module, &s->rec);
+    errno = saved;
+    return code;
+}
+
+void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *func, const char *file, int line, umdStatus in, umdStatus out)
+{
+    uint32_t at = rec->hop_count < UMD_RECORD_HOPS ? rec->hop_count++ : UMD_RECORD_HOPS - 1; /* the last place stays the newest */
+    umdHop *hop = &rec->hops[at];
+
+    *hop = (umdHop){ .line = (uint32_t)line, .code_in = in, .code_out = out };
+    UMD_COPY_STR(hop->layer, module);
+    hop->layer[strcspn(hop->layer, ".")] = '\0';
+    UMD_COPY_STR(hop->func, func);
+    UMD_COPY_STR(hop->file, file);
+    rec->code = out;
+}
+
+umdStatus umd_record_hop(umdLogModule *module, const char *func, const char *file, int line, umdStatus in, umdStatus out)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (in >= 0)
+        return out;
+    if (!t || umd_diag_inside())
+        return out;
+    struct umd_record_scope *s = umd_record_scope_of(t);
+    /* A bare code came up: the story starts here, and says so. */
+    if (!s->open && !umd_record_reopen_nested(t, in))
+        (void)umd_record_raise(module, func, file, line, in, (umdRecordId){ 0 }, "origin=unrecorded raw=%d", (int)in);
+    if (s->open)
+        umd_record_add_hop(&s->rec, module->name, func, file, line, in, out);
+    return out;
+}
+
+void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why)
+{
+    int saved = errno;
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (!t || umd_diag_inside())
+        return;
+    struct umd_record_scope *s = umd_record_scope_of(t);
+    if (!s->open && !umd_record_reopen_nested(t, st))
+        return;
+    UMD_COPY_STR(s->rec.absorbed, why);
+    umd_record_end(s, UMD_RECORD_ABSORBED);
+    if (atomic_load_explicit(&module->level, memory_order_relaxed) >= UMD_LOG_INFO) {
+        char message[256];
+        snprintf(message, sizeof(message), "absorbed %s: %s", umdStatusName((umdStatus)s->rec.code), why);
+        umd_log_text(&(struct umd_log_text){
+            .level = UMD_LOG_INFO, .module = module->name, .func = s->rec.func, .file = s->rec.file, .line = s->rec.line,
+            .code = s->rec.code, .context_id = s->rec.context_id, .record = s->rec.id, .message = message,
+        });
+    }
+    errno = saved;
+}
+
+umdRecordId umd_record_current(void)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (!t || !umd_record_scope_of(t)->open)
+        return (umdRecordId){ 0 };
+    return umd_record_scope_of(t)->rec.id;
+}
+
+umdRecordId umd_record_take_cause(void)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (!t)
+        return (umdRecordId){ 0 };
+    struct umd_record_scope *s = umd_record_scope_of(t);
+    if (s->open) {
+        s->taken = true;
+        return s->rec.id;
+    }
+    return t->last_nested && t->depth ? t->last.id : (umdRecordId){ 0 };
+}
+
+void umd_record_set_largest_fit(uint64_t size_B)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (t && umd_record_scope_of(t)->open)
+        umd_record_scope_of(t)->rec.advice.largest_fit_B = size_B;
+}
+
+void umd_record_scope_begin(void)
+{
+    struct umd_diag_thread *t = umd_diag_thread_get();
+
+    if (!t)
+        return;
+    t->scope++;
+    if (t->scope >= UMD_SCOPES) {
+        UMD_LOG(UMD_LOG_WARN, "record scopes nest too deep, records may mix depth=%u max=%u", t->scope, UMD_SCOPES - 1);
+        return;
+    }
+    t->scopes[t->scope].open = false;
+}
+
+void umd_record_scope_end(void)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (!t || t->scope == 0)
+        return;
+    if (t->scope < UMD_SCOPES && t->scopes[t->scope].open)
+        umd_record_end(&t->scopes[t->scope], UMD_RECORD_SWALLOWED);
+    t->scope--;
+}

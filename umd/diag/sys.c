@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* sys.c - the default table of host functions with its fault sites, and stepped mode's virtual time and ids. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "diag_internal.h"
+#include "fault_plan.h"
+
+static _Atomic(bool) stepped;
+static _Atomic(uint64_t) step_clock_ns;
+static _Atomic(uint64_t) step_epoch_ns;
+static _Atomic(uint32_t) step_epoch;     /* counts umd_sys_step_begin: ordinals of an earlier run do not live on */
+static _Atomic(uint32_t) step_ordinals;
+
+static bool fails(enum umd_fault_site site, int default_errno)
+{
+    struct umd_diag_thread *t = umd_diag_thread_peek();
+    struct umd_fault_where where = { .ctx = t ? t->context_id : 0 };
+    struct umd_fault_hit hit;
+
+    if (!umd_fault(site, where, &hit))
+        return false;
+    errno = hit.arg_count ? (int)hit.args[0] : default_errno;
+    return true;
+}
+
+static void *sys_alloc(size_t size)
+{
+    return fails(UMD_FAULT_SYS_ALLOC, ENOMEM) ? NULL : calloc(1, size ? size : 1);
+}
+
+static void *sys_realloc(void *p, size_t size)
+{
+    return fails(UMD_FAULT_SYS_ALLOC, ENOMEM) ? NULL : realloc(p, size ? size : 1);
+}
+
+static void sys_free(void *p) { free(p); }
+
+static int sys_open(const char *path, int flags, unsigned mode)
+{
+    int fd;
+
+    if (fails(UMD_FAULT_SYS_OPEN, EIO))
+        return -1;
+    do
+        fd = open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static ssize_t sys_read(int fd, void *buf, size_t n)
+{
+    ssize_t got;
+
+    do
+        got = read(fd, buf, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static ssize_t sys_write(int fd, const void *buf, size_t n)
+{
+    ssize_t put;
+
+    if (fails(UMD_FAULT_SYS_WRITE, ENOSPC))
+        return -1;
+    do
+        put = write(fd, buf, n);
+    while (put < 0 && errno == EINTR);
+    return put;
+}
+
+/* Linux has released the descriptor when close reports EINTR: a second close could hit another thread's file. */
+static int sys_close(int fd)
+{
+    int r = close(fd);
+
+    return r < 0 && errno == EINTR ? 0 : r;
+}
+
+static int sys_memfd_create(const char *name, uint64_t size_B)
+{
+    if (fails(UMD_FAULT_SYS_OPEN, EMFILE))
+        return -1;
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    int r;
+    do
+        r = ftruncate(fd, (off_t)size_B);
+    while (r < 0 && errno == EINTR);
+    if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+static void *sys_mmap(void *addr, size_t n, int prot, int flags, int fd, int64_t off)
+{
+    return fails(UMD_FAULT_SYS_MMAP, ENOMEM) ? MAP_FAILED : mmap(addr, n, prot, flags, fd, (off_t)off);
+}
+
+static int sys_munmap(void *p, size_t n) { return munmap(p, n); }
+
+static int sys_rename(const char *from, const char *to)
+{
+    return rename(from, to);
+}
+
+static int sys_unlink(const char *path) { return unlink(path); }
+
+static int64_t sys_file_size(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return -1;
+    if (!S_ISREG(st.st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return (int64_t)st.st_size;
+}
+
+/* Our threads leave asynchronous signals to the application; faults of the thread itself still arrive. */
+static int sys_thread_create(pthread_t *t, const char *name, void *(*fn)(void *), void *arg)
+{
+    sigset_t all, old;
+
+    errno = 0;
+    if (fails(UMD_FAULT_SYS_THREAD_CREATE, EAGAIN))
+        return errno;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int r = pthread_create(t, NULL, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r == 0 && name) {
+        char shortened[16];
+        UMD_COPY_STR(shortened, name);
+        pthread_setname_np(*t, shortened);
+    }
+    return r;
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+    struct timespec ts;
+
+    clock_gettime(id, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t sys_mono_ns(void)
+{
+    return atomic_load_explicit(&stepped, memory_order_relaxed)
+        ? atomic_load_explicit(&step_clock_ns, memory_order_relaxed) : clock_ns(CLOCK_MONOTONIC);
+}
+
+static uint64_t sys_real_ns(void)
+{
+    return atomic_load_explicit(&stepped, memory_order_relaxed)
+        ? atomic_load(&step_epoch_ns) + atomic_load(&step_clock_ns) : clock_ns(CLOCK_REALTIME);
+}
+
+uint32_t umd_diag_host_tid(void)
+{
+    static __thread uint32_t tid, tid_pid;
+    uint32_t pid = (uint32_t)getpid(); /* a forked child's thread has another id */
+
+    if (tid_pid != pid) {
+        tid = (uint32_t)syscall(SYS_gettid);
+        tid_pid = pid;
+    }
+    return tid;
+}
+
+static uint32_t sys_tid(void)
+{
+    if (!atomic_load_explicit(&stepped, memory_order_relaxed))
+        return umd_diag_host_tid();
+    struct umd_diag_thread *t = umd_diag_thread_get();
+    if (!t)
+        return 0;
+    uint32_t epoch = atomic_load(&step_epoch);
+    if (t->ordinal_epoch != epoch) {
+        t->ordinal_epoch = epoch;
+        t->ordinal = atomic_fetch_add(&step_ordinals, 1) + 1;
+    }
+    return t->ordinal;
+}
+
+static uint32_t sys_pid(void)
+{
+    return atomic_load_explicit(&stepped, memory_order_relaxed) ? 1 : (uint32_t)getpid();
+}
+
+static const struct umd_sys default_table = {
+    .alloc = sys_alloc, .realloc = sys_realloc, .free = sys_free,
+    .open = sys_open, .read = sys_read, .write = sys_write, .close = sys_close,
+    .memfd_create = sys_memfd_create, .mmap = sys_mmap, .munmap = sys_munmap,
+    .rename = sys_rename, .unlink = sys_unlink, .file_size = sys_file_size,
+    .thread_create = sys_thread_create,
+    .mono_ns = sys_mono_ns, .real_ns = sys_real_ns, .tid = sys_tid, .pid = sys_pid,
+};
+static _Atomic(const struct umd_sys *) table = &default_table;
+
+const struct umd_sys *umd_sys(void) { return atomic_load_explicit(&table, memory_order_acquire); }
+void umd_sys_set(const struct umd_sys *other) { atomic_store_explicit(&table, other ? other : &default_table, memory_order_release); }
+const struct umd_sys *umd_sys_default(void) { return &default_table; }
+
+/* An injected failure here would lose the very error it is about: the site is left out, a test's own table is not. */
+void *umd_diag_alloc(size_t size)
+{
+    const struct umd_sys *sys = umd_sys();
+    return sys == &default_table ? calloc(1, size) : sys->alloc(size);
+}
+
+void umd_diag_free(void *p) { umd_sys()->free(p); }
+
+void umd_sys_step_begin(uint64_t seed)
+{
+    umdLogFlush(1000);
+    /* 2001-09-09 plus up to 18 hours: the epoch tells runs apart and is the seed's alone. */
+    atomic_store(&step_epoch_ns, 1000000000ull * 1000000000ull + (seed & 0xffff) * 1000000000ull);
+    atomic_store(&step_clock_ns, 0);
+    atomic_store(&step_ordinals, 0);
+    atomic_fetch_add(&step_epoch, 1);
+    atomic_store(&stepped, true);
+    umd_record_step_reset(seed);
+    umd_log_step_reset();
+}
+
+void umd_sys_step_end(void)
+{
+    atomic_store(&stepped, false);
+    umd_log_step_reset();
+}
+
+bool umd_sys_stepped(void) { return atomic_load_explicit(&stepped, memory_order_relaxed); }
+void umd_sys_step_set_clock(uint64_t ns) { atomic_store_explicit(&step_clock_ns, ns, memory_order_relaxed); }
