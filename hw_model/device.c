@@ -13,6 +13,7 @@
 UMD_LOG_MODULE("hw.device");
 
 #define HW_POLL_NS 100000u   /* host time between looks at a semaphore that host code may write without a doorbell */
+#define HW_SLEEP_MAX_NS 1000000000u /* then it looks again, so that no sum of times can overflow a wait */
 #define HW_MEM_ALIGN 4096u
 
 static _Thread_local const struct hw_device *hw_pumping; /* device whose thread this is */
@@ -181,6 +182,8 @@ static uint64_t device_sleep_ns(struct hw_device *dev)
     const uint64_t next_ns = timer_next_ns(dev), now_ns = hw_clock_now(&dev->clock);
     if (next_ns != HW_NEVER)
         sleep_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+    if (next_ns != HW_NEVER && sleep_ns > HW_SLEEP_MAX_NS)
+        sleep_ns = HW_SLEEP_MAX_NS;
     for (uint32_t i = 0; i < PETREL_RING_COUNT; i++) {
         if (hw_ring_polls(&dev->rings[i]) && sleep_ns > HW_POLL_NS)
             sleep_ns = HW_POLL_NS;
