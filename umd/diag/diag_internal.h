@@ -89,6 +89,9 @@ enum umd_record_counter { UMD_COUNT_RAISED, UMD_COUNT_DELIVERED, UMD_COUNT_ABSOR
 void umd_record_count(enum umd_record_counter which, int64_t by);
 void umd_record_store_atfork(int stage); /* 0 prepare, 1 parent, 2 child */
 
+/* fault_plan.c */
+void umd_fault_atfork(int stage);
+
 /* log.c: a line whose texts are copied; used for records and for frameworks. */
 struct umd_log_text {
     umdLogLevel level;

@@ -1,24 +1,215 @@
 /* SPDX-License-Identifier: MIT */
-/* fault_plan.c - the process-wide plan of faults. */
+/* fault_plan.c - the process-wide plan: which hit of which site fires. Equal seed and hits, equal faults. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault_plan.h"
-#include "record.h"
+#include "diag_internal.h"
+#include "fault_parse.h"
 
 UMD_LOG_MODULE("diag.fault");
 
-static const struct umd_fault_site_info sites[] = {
+static const struct umd_fault_site_info sites[UMD_FAULT_SITE_COUNT] = {
 #define FAULT_SITE(id_, name_, actions_, text_) [UMD_FAULT_##id_] = { name_, actions_, text_ },
 #include "fault_sites.def"
 #undef FAULT_SITE
 };
 _Atomic(bool) umd_fault_armed[UMD_FAULT_SITE_COUNT];
 
-const struct umd_fault_site_info *umd_fault_site_info(enum umd_fault_site site) { return &sites[site]; }
-bool umd_fault_check_slow(enum umd_fault_site site, struct umd_fault_where where, struct umd_fault_hit *hit_out) { (void)site; (void)where; (void)hit_out; return false; }
-umdStatus umd_fault_plan_set(const char *spec) { return spec && *spec ? UMD_FAIL(UMD_ERR_INIT_UNSUPPORTED, "feature=faults") : UMD_SUCCESS; }
-umdStatus umd_fault_plan_load(const char *path) { return UMD_FAIL(UMD_ERR_INIT_UNSUPPORTED, "feature=faults path=\"%s\"", path); }
-uint64_t umd_fault_hits(enum umd_fault_site site) { (void)site; return 0; }
-uint64_t umd_fault_fired(enum umd_fault_site site) { (void)site; return 0; }
-umdStatus umd_fault_plan_from_env(void) { return umd_fault_plan_set(getenv("PETREL_FAULTS")); }
+static struct umd_mutex lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "fault plan", .rank = 98 };
+static struct umd_fault_plan *plan;                        /* under lock */
+static _Atomic(bool) has_rule[UMD_FAULT_SITE_COUNT];
+static _Atomic(uint64_t) site_hits[UMD_FAULT_SITE_COUNT], site_fired[UMD_FAULT_SITE_COUNT];
+static _Atomic(bool) plan_was_set;                         /* by call or from the environment */
+static _Atomic(uint64_t) my_rank;
+
+const struct umd_fault_site_info *umd_fault_site_info(enum umd_fault_site site)
+{
+    return (unsigned)site < UMD_FAULT_SITE_COUNT ? &sites[site] : NULL;
+}
+
+uint64_t umd_fault_hits(enum umd_fault_site site) { return atomic_load(&site_hits[site]); }
+uint64_t umd_fault_fired(enum umd_fault_site site) { return atomic_load(&site_fired[site]); }
+void umd_fault_atfork(int stage)
+{
+    if (stage == 0)
+        pthread_mutex_lock(&lock.m);
+    else
+        pthread_mutex_unlock(&lock.m);
+}
+
+static uint64_t splitmix64(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+static bool passes_filters(const struct umd_fault_rule *r, struct umd_fault_where where)
+{
+    return (!r->given[ATTR_CTX] || r->attr[ATTR_CTX] == where.ctx) && (!r->given[ATTR_QUEUE] || r->attr[ATTR_QUEUE] == where.queue) &&
+           (!r->given[ATTR_RANK] || r->attr[ATTR_RANK] == atomic_load_explicit(&my_rank, memory_order_relaxed));
+}
+
+/* Counts the hit for the rule; true with the term that fires. No state but the rule's own: order between sites is of no account. */
+static bool rule_hit_locked(struct umd_fault_rule *r, uint32_t index, struct umd_fault_term **term_out)
+{
+    umd_mutex_assert_held(&lock);
+    uint64_t n = ++r->hits;
+    if (n <= r->attr[ATTR_SPACE])
+        return false;
+    n -= r->attr[ATTR_SPACE];
+    if (r->given[ATTR_NTH] && n != r->attr[ATTR_NTH])
+        return false;
+    if (r->given[ATTR_INTERVAL] && n % r->attr[ATTR_INTERVAL] != 0)
+        return false;
+    if (r->given[ATTR_TIMES] && r->fired >= r->attr[ATTR_TIMES])
+        return false;
+    while (r->term_at < r->term_count && r->terms[r->term_at].count && r->terms[r->term_at].used >= r->terms[r->term_at].count)
+        r->term_at++;
+    if (r->term_at == r->term_count)
+        return false;
+    struct umd_fault_term *t = &r->terms[r->term_at];
+    uint64_t draw = splitmix64(plan->seed ^ splitmix64(((uint64_t)r->site << 40) ^ ((uint64_t)index << 32)) ^ splitmix64(r->hits));
+    if (t->per_million < UMD_FAULT_ALWAYS && draw % UMD_FAULT_ALWAYS >= t->per_million)
+        return false;
+    *term_out = t;
+    return true;
+}
+
+bool umd_fault_check_slow(enum umd_fault_site site, struct umd_fault_where where, struct umd_fault_hit *hit_out)
+{
+    struct umd_fault_term *term = NULL, *candidate;
+    uint64_t hit = atomic_fetch_add_explicit(&site_hits[site], 1, memory_order_relaxed) + 1;
+
+    if (!atomic_load_explicit(&has_rule[site], memory_order_relaxed))
+        return false;
+    umd_mutex_lock(&lock);
+    for (uint32_t i = 0; plan && i < plan->rule_count; i++) {
+        struct umd_fault_rule *r = &plan->rules[i];
+        if (r->site != site || !passes_filters(r, where) || !rule_hit_locked(r, i, &candidate) || term)
+            continue; /* the first that fires acts; the others have counted their hit */
+        term = candidate;
+        term->used++;
+        r->fired++;
+        *hit_out = (struct umd_fault_hit){ .action = term->action, .arg_count = term->arg_count };
+        memcpy(hit_out->args, term->args, sizeof(hit_out->args));
+    }
+    umd_mutex_unlock(&lock);
+    if (!term)
+        return false;
+    atomic_fetch_add_explicit(&site_fired[site], 1, memory_order_relaxed);
+    UMD_LOG(UMD_LOG_DEBUG, "fault fires site=%s hit=%" PRIu64 " action=%s", sites[site].name, hit, hit_out->action);
+    return true;
+}
+
+/* Nothing here can fail. NULL clears; counters of the plan before stay readable until the next one is set. */
+static void install(struct umd_fault_plan *fresh)
+{
+    bool rules[UMD_FAULT_SITE_COUNT] = { false };
+
+    for (uint32_t i = 0; fresh && i < fresh->rule_count; i++)
+        rules[fresh->rules[i].site] = true;
+    umd_mutex_lock(&lock);
+    struct umd_fault_plan *old = plan;
+    plan = fresh;
+    for (uint32_t i = 0; i < UMD_FAULT_SITE_COUNT; i++) {
+        if (fresh) {
+            atomic_store(&site_hits[i], 0);
+            atomic_store(&site_fired[i], 0);
+        }
+        atomic_store(&has_rule[i], rules[i]);
+        atomic_store(&umd_fault_armed[i], fresh != NULL); /* all: hits are counted while a plan is set */
+    }
+    umd_mutex_unlock(&lock);
+    umd_diag_free(old);
+    atomic_store(&plan_was_set, true);
+}
+
+static umdStatus set(const char *spec, const char *path)
+{
+    struct umd_fault_error e;
+    const char *rank = getenv("PETREL_RANK");
+
+    atomic_store(&my_rank, rank ? strtoull(rank, NULL, 10) : 0);
+    if (!spec || !*spec) {
+        install(NULL);
+        return UMD_SUCCESS;
+    }
+    struct umd_fault_plan *fresh = umd_diag_alloc(sizeof(*fresh));
+    if (!fresh)
+        return UMD_FAIL(UMD_ERR_MEM_HOST_ALLOC_FAILED, "size_B=%zu", sizeof(*fresh));
+    if (!umd_fault_parse(spec, fresh, &e)) {
+        umd_diag_free(fresh);
+        return UMD_FAIL(UMD_ERR_FAULT_SPEC, "position=%zu line=%u column=%u expected=\"%s\" found=\"%s\"%s%s%s%s%s", e.position, e.line, e.column,
+                        e.expected, e.found, e.suggestion[0] ? " suggestion=" : "", e.suggestion, path ? " path=\"" : "", path ? path : "",
+                        path ? "\"" : "");
+    }
+    install(fresh);
+    return UMD_SUCCESS;
+}
+
+umdStatus umd_fault_plan_set(const char *spec)
+{
+    struct umd_api_call call = { 0 };
+
+    umd_api_enter(&call, "umd_fault_plan_set", "spec=\"%s\"", spec ? spec : "");
+    return umd_api_exit(&call, set(spec, NULL));
+}
+
+#define FILE_MAX (1u << 20)
+
+static umdStatus load(const char *path)
+{
+    const struct umd_sys *sys = umd_sys();
+    size_t used = 0;
+    ssize_t n = 0;
+
+    if (!path)
+        return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=path");
+    int fd = sys->open(path, O_RDONLY, 0);
+    if (fd < 0)
+        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", path, errno, strerrordesc_np(errno));
+    char *text = umd_diag_alloc(FILE_MAX + 1);
+    if (!text) {
+        sys->close(fd);
+        return UMD_FAIL(UMD_ERR_MEM_HOST_ALLOC_FAILED, "size_B=%u", FILE_MAX + 1);
+    }
+    while (used < FILE_MAX && (n = sys->read(fd, text + used, FILE_MAX - used)) > 0)
+        used += (size_t)n;
+    int err = errno;
+    sys->close(fd);
+    umdStatus st;
+    if (n < 0)
+        st = UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", path, err, strerrordesc_np(err));
+    else if (used == FILE_MAX)
+        st = UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" reason=\"larger than a fault file may be\" max_B=%u", path, FILE_MAX - 1);
+    else if (memchr(text, '\0', used))
+        st = UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" reason=\"not a text file\"", path);
+    else
+        st = set(text, path);
+    umd_diag_free(text);
+    return st;
+}
+
+umdStatus umd_fault_plan_load(const char *path)
+{
+    struct umd_api_call call = { 0 };
+
+    umd_api_enter(&call, "umd_fault_plan_load", "path=\"%s\"", path ? path : "");
+    return umd_api_exit(&call, load(path));
+}
+
+umdStatus umd_fault_plan_from_env(void)
+{
+    const char *spec = getenv("PETREL_FAULTS");
+
+    if (!spec || !*spec || atomic_load(&plan_was_set))
+        return UMD_SUCCESS;
+    if (*spec == '@')
+        return umd_fault_plan_load(spec + 1);
+    return *spec == '/' ? umd_fault_plan_load(spec) : umd_fault_plan_set(spec);
+}

@@ -56,7 +56,7 @@ UMD_API uint64_t umd_fault_fired(enum umd_fault_site site);
 extern UMD_API _Atomic(bool) umd_fault_armed[UMD_FAULT_SITE_COUNT];
 UMD_API bool umd_fault_check_slow(enum umd_fault_site site, struct umd_fault_where where, struct umd_fault_hit *hit_out);
 
-/** At a site: one branch while no rule names it. True: the rule fired, act. */
+/** At a site: one branch while no plan is set. True: the rule fired, act. */
 static inline bool umd_fault(enum umd_fault_site site, struct umd_fault_where where, struct umd_fault_hit *hit_out)
 {
     if (__builtin_expect(!atomic_load_explicit(&umd_fault_armed[site], memory_order_relaxed), 1))
