@@ -45,7 +45,7 @@ struct hwt {
     struct petrel_ih_entry events[HWT_EVENTS];
     _Atomic(uint32_t) event_count, irq_count;
     void (*on_irq)(struct hwt *t);   /* extra work inside the callback */
-    bool leave_ring;                 /* the callback does not drain */
+    _Atomic(bool) leave_ring;        /* the callback does not drain */
 };
 
 /** Off: registers only. */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "record.h"
 #include "sys.h"
 
 /* Every row of the table answers with its reset value or the profile's figure, in its own width only. */
@@ -111,6 +112,13 @@ static struct hw_device *create_with(const char *profile, umdStatus want)
     const struct hw_device_desc desc = { .profile = profile, .mode = HW_RUN_THREADED };
     assert_int_equal(hw_device_create(&desc, &dev), want);
     assert_true((dev != NULL) == (want == UMD_SUCCESS));
+    /* A failure comes with its record, raised where it was first seen; success with none. */
+    umdErrorDetail detail = { .size_B = sizeof(detail) };
+    assert_int_equal(umd_record_export(&detail), want != UMD_SUCCESS);
+    if (want != UMD_SUCCESS) {
+        assert_int_equal(detail.code, want);
+        assert_true(detail.hop_count >= 1);
+    }
     return dev;
 }
 
