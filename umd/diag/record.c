@@ -20,6 +20,12 @@ void umd_record_set_context(uint64_t context_id)
         t->context_id = context_id;
 }
 
+uint64_t umd_record_get_context(void)
+{
+    const struct umd_diag_thread *t = umd_diag_thread_get();
+    return t ? t->context_id : 0;
+}
+
 struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t)
 {
     return &t->scopes[t->scope < UMD_SCOPES ? t->scope : UMD_SCOPES - 1];

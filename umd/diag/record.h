@@ -24,6 +24,8 @@
 
 /** Context and position that a record gets; set by layers that know, per thread. 0 where unknown. */
 UMD_API void umd_record_set_context(uint64_t context_id);
+/** What was set last on this thread: for code that raises on behalf of another context and then gives the thread back. */
+UMD_API uint64_t umd_record_get_context(void);
 
 /** Raises; the module is the file's UMD_LOG_MODULE. fmt: "key=value" figures only. Value: the code. */
 #define UMD_FAIL(code_, fmt_, ...) UMD_FAIL_FROM(code_, (umdRecordId){0}, fmt_, ##__VA_ARGS__)
