@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* code.c - code regions: instruction fetch, micro-ops decoded on first use, handlers bound to them. */
+#include <assert.h>
+#include <string.h>
+
+#include "cu_priv.h"
+#include "sys.h"
+
+#define UOP_ALIGN 64u
+
+static struct cu_region *region_find(struct hw_cu_array *a, uint64_t root, uint64_t va)
+{
+    for (struct cu_region *rg = a->regions; rg; rg = rg->next)
+        if (rg->root == root && va - rg->va < rg->size_B)
+            return rg;
+    return NULL;
+}
+
+/* Micro-ops of a region back to "not decoded". The one behind the end is always so: its fetch leads to the next region. */
+void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg)
+{
+    uint64_t count = rg->size_B / 2 + 1;
+
+    for (uint64_t i = 0; i < count; i++)
+        rg->uops[i] = (struct cu_uop){ .fn = { cu_handle_undecoded, cu_handle_undecoded }, .d = CU_SLOT_NONE, .step = 2,
+                                       .reconv = CU_RECONV_NONE, .lat = 1 };
+}
+
+struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t va, uint64_t size_B)
+{
+    struct cu_region *rg = region_find(a, root, va);
+
+    if (rg)
+        return rg;
+    size_B = (size_B + 1) & ~1ull;
+    rg = umd_alloc(sizeof(*rg));
+    if (!rg)
+        return NULL;
+    rg->uops_mem = umd_alloc((size_B / 2 + 1) * sizeof(struct cu_uop) + UOP_ALIGN);
+    if (!rg->uops_mem) {
+        umd_free(rg);
+        return NULL;
+    }
+    rg->uops = (struct cu_uop *)(((uintptr_t)rg->uops_mem + UOP_ALIGN - 1) & ~(uintptr_t)(UOP_ALIGN - 1));
+    rg->root = root;
+    rg->va = va;
+    rg->size_B = size_B;
+    cu_region_redecode(a, rg);
+    rg->next = a->regions;
+    a->regions = rg;
+    return rg;
+}
+
+void cu_regions_drop(struct hw_cu_array *a)
+{
+    while (a->regions) {
+        struct cu_region *rg = a->regions;
+
+        a->regions = rg->next;
+        umd_free(rg->uops_mem);
+        umd_free(rg);
+    }
+    a->code = NULL;
+}
+
+/* One halfword of code. 0 or the fault. */
+static uint32_t fetch_half(struct hw_cu_array *a, uint64_t root, uint64_t pc, uint16_t *half_out)
+{
+    struct hw_xlat x;
+    uint32_t fault = pc < PETREL_VA_USER_END ? a->config.translate(a->config.translate_priv, root, pc, PETREL_ACCESS_EXEC, &x)
+                                             : PETREL_FAULT_PAGE;
+
+    if (fault)
+        return fault;
+    if (!(x.rights & PETREL_PTE_EXEC))
+        return PETREL_FAULT_ACCESS;
+    memcpy(half_out, x.host + (pc - x.page_va), 2);
+    return 0;
+}
+
+static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u)
+{
+    uint64_t pc = cu_pc(rg, u);
+    uint16_t lo, hi = 0;
+    uint32_t fault, bits, full, flags = u->flags, reconv = u->reconv;
+
+    if (u->flags & CU_UOP_DECODED)
+        return 0;
+    fault = fetch_half(a, rg->root, pc, &lo);
+    if (!fault && (lo & 3) == 3)
+        fault = fetch_half(a, rg->root, pc + 2, &hi);
+    if (fault)
+        return fault;
+    bits = (uint32_t)hi << 16 | lo;
+    full = (lo & 3) == 3 ? bits : cu_expand_rvc(lo);
+    cu_decode(full, pc, u);
+    u->bits = bits;
+    u->step = (lo & 3) == 3 ? 2 : 1;
+    u->flags |= (uint8_t)(flags | CU_UOP_DECODED);
+    u->reconv = reconv;
+    if (u->op == CU_OP_jal || (u->op < CU_OP_COUNT && cu_insns[u->op].format == CU_FMT_B)) {
+        uint64_t to = pc + (uint64_t)u->imm - rg->va;
+
+        u->target = (int32_t)(u->imm / 2);
+        if (to >= rg->size_B)
+            u->flags |= CU_UOP_FAR;
+    }
+    u->lat = (uint16_t)(u->op < CU_OP_COUNT ? a->lat[cu_insns[u->op].latency] : 1);
+    cu_uop_bind(a, u);
+    return 0;
+}
+
+bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u)
+{
+    return u < rg->uops + rg->size_B / 2 && !prepare(a, rg, u);
+}
+
+void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u)
+{
+    if (!(u->flags & CU_UOP_DECODED))
+        return;
+    for (unsigned part = 0; part < 2; part++)
+        u->fn[part] = u->flags & CU_UOP_JOIN ? cu_handle_join : a->handlers[u->op][part];
+}
+
+const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u)
+{
+    struct cu_region *rg = w->rg;
+    uint64_t pc = cu_pc(rg, u);
+    struct cu_uop *own = rg->uops + (u - rg->uops);
+    uint32_t fault;
+
+    if (pc - rg->va >= rg->size_B) {
+        u = cu_code_at(w, pc, &rg);
+        w->rg = rg ? rg : w->rg;
+        w->path[w->cur].rg = w->rg;
+        return u;
+    }
+    fault = prepare(w->cu->array, rg, own);
+    if (fault)
+        return cu_fault(w, u, fault, PETREL_ACCESS_EXEC, pc, cu_first_lane(w->mask), 0);
+    return own; /* comes again, decoded */
+}
+
+const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region **rg_out)
+{
+    struct hw_cu_array *a = w->cu->array;
+    struct cu_region *rg = w->rg && va - w->rg->va < w->rg->size_B ? w->rg : region_find(a, a->root, va);
+    uint64_t page = va & ~(uint64_t)(PETREL_PAGE_SIZE - 1);
+    uint16_t half;
+    uint32_t fault;
+
+    *rg_out = NULL;
+    if (!rg) {
+        fault = fetch_half(a, a->root, va, &half);
+        if (!fault) {
+            rg = cu_region_get(a, a->root, page, PETREL_PAGE_SIZE);
+            fault = rg ? 0 : PETREL_FAULT_RESOURCES;
+        }
+        if (fault) {
+            struct cu_uop nowhere = { .step = 2 };
+
+            w->rg = &(struct cu_region){ .va = va, .uops = &nowhere };
+            cu_fault(w, &nowhere, fault, PETREL_ACCESS_EXEC, va, cu_first_lane(w->mask), 0);
+            w->rg = NULL;
+            return NULL;
+        }
+    }
+    *rg_out = rg;
+    return rg->uops + (va - rg->va) / 2;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* converge.c - where lanes meet again: immediate post-dominators of a function's branches, found from its entry. */
+/*
+ * The code object's symbols are not visible here, so functions are discovered: the dispatch's entry, then what is called (jal and
+ * auipc+jalr with a link), then at run time what an indirect call reaches. The graph has one node per instruction; functions are
+ * small enough for that. Jumps out are returns. A jump through a register that is no return and no resolved tail call leaves
+ * the function's branches without a meeting point: paths then fall back to deepest call, lowest pc. Traps and endless loops have
+ * no way to the return and do not count.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "cu_priv.h"
+#include "sys.h"
+
+#define MAX_INSTRUCTIONS 65536u
+#define UNSET UINT32_MAX
+
+struct graph {
+    struct hw_cu_array *a;
+    struct cu_region *rg;
+    uint32_t *node_of;      /* by micro-op index; UNSET: not in the function */
+    uint32_t *index;        /* micro-op index by node */
+    uint32_t (*succ)[2];    /* micro-op indices while discovering, then nodes; UNSET: none; count: the return */
+    uint32_t *stack;        /* work list */
+    uint32_t *calls;        /* entries seen, to be analysed */
+    uint32_t call_count, count, stack_count;
+    bool unresolved;
+};
+
+#define TO_RETURN (UNSET - 1u)
+
+static void push_call(struct graph *g, uint64_t pc)
+{
+    uint64_t off = pc - g->rg->va;
+
+    if (off < g->rg->size_B && !(g->rg->uops[off / 2].flags & CU_UOP_ENTRY) && g->call_count < g->rg->size_B / 2) {
+        g->rg->uops[off / 2].flags |= CU_UOP_ENTRY;
+        g->calls[g->call_count++] = (uint32_t)(off / 2);
+    }
+}
+
+/* Target of jalr at u when the instruction before is the auipc that feeds it. */
+static bool resolved_jalr(const struct cu_region *rg, const struct cu_uop *u, uint64_t *pc_out)
+{
+    const struct cu_uop *before = u - 2;
+
+    if (before < rg->uops || !(before->flags & CU_UOP_DECODED) || before->op != CU_OP_auipc || before->rd != u->rs1)
+        return false;
+    *pc_out = (uint64_t)(before->imm + u->imm);
+    return true;
+}
+
+static void jalr_successors(struct graph *g, const struct cu_uop *u, uint32_t next, uint32_t succ[2])
+{
+    uint64_t pc;
+    bool link = u->rd != CU_REG_SINK, known = resolved_jalr(g->rg, u, &pc);
+
+    if (known)
+        push_call(g, pc);
+    if (link)
+        succ[0] = next;
+    else
+        succ[0] = TO_RETURN;
+    if (!link && !known && u->rs1 != 1 && u->rs1 != 5)
+        g->unresolved = true;
+}
+
+/* Successors of the instruction at micro-op index i, as indices. */
+static void successors(struct graph *g, uint32_t i, uint32_t succ[2])
+{
+    struct cu_uop *u = &g->rg->uops[i];
+    uint32_t next;
+
+    succ[0] = succ[1] = UNSET;
+    if (!cu_uop_prepare(g->a, g->rg, u) || u->op == CU_OP_ILLEGAL)
+        return;
+    next = i + u->step < g->rg->size_B / 2 ? i + u->step : TO_RETURN;
+    switch (u->op) {
+    case CU_OP_jal:
+        if (u->rd != CU_REG_SINK) {
+            push_call(g, cu_pc(g->rg, u) + (uint64_t)u->imm);
+            succ[0] = next;
+        } else {
+            succ[0] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)((int64_t)i + u->target);
+        }
+        return;
+    case CU_OP_jalr:
+        jalr_successors(g, u, next, succ);
+        return;
+    case CU_OP_ebreak: case CU_OP_p_trap:
+        return;
+    default:
+        succ[0] = next;
+        if (cu_insns[u->op].format == CU_FMT_B)
+            succ[1] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)((int64_t)i + u->target);
+        return;
+    }
+}
+
+static void discover(struct graph *g, uint32_t entry)
+{
+    g->count = 0;
+    g->stack_count = 0;
+    g->unresolved = false;
+    g->node_of[entry] = g->count;
+    g->index[g->count++] = entry;
+    for (uint32_t n = 0; n < g->count; n++) {
+        successors(g, g->index[n], g->succ[n]);
+        for (unsigned s = 0; s < 2; s++) {
+            uint32_t i = g->succ[n][s];
+
+            if (i >= TO_RETURN)
+                continue;
+            if (g->node_of[i] == UNSET) {
+                g->node_of[i] = g->count;
+                g->index[g->count++] = i;
+            }
+            g->succ[n][s] = g->node_of[i];
+        }
+    }
+    for (uint32_t n = 0; n < g->count; n++)
+        for (unsigned s = 0; s < 2; s++)
+            if (g->succ[n][s] == TO_RETURN)
+                g->succ[n][s] = g->count;
+}
+
+/* Scratch of the post-dominator pass; count + 1 nodes, the last is the return. */
+struct postdom {
+    uint32_t *first, *pred;       /* predecessors of node n: pred[first[n]] .. pred[first[n + 1] - 1] */
+    uint32_t *order, *number;     /* nodes in post-order from the return; position of a node in it */
+    uint32_t *idom, *cursor;
+    uint32_t reached;
+};
+
+static bool postdom_alloc(struct postdom *p, uint32_t nodes)
+{
+    p->first = umd_alloc((nodes + 1) * sizeof(uint32_t));
+    p->pred = umd_alloc(2 * (uint64_t)nodes * sizeof(uint32_t));
+    p->order = umd_alloc(nodes * sizeof(uint32_t));
+    p->number = umd_alloc(nodes * sizeof(uint32_t));
+    p->idom = umd_alloc(nodes * sizeof(uint32_t));
+    p->cursor = umd_alloc((nodes + 1) * sizeof(uint32_t));
+    return p->first && p->pred && p->order && p->number && p->idom && p->cursor;
+}
+
+static void postdom_free(struct postdom *p)
+{
+    umd_free(p->first);
+    umd_free(p->pred);
+    umd_free(p->order);
+    umd_free(p->number);
+    umd_free(p->idom);
+    umd_free(p->cursor);
+}
+
+static void build_predecessors(const struct graph *g, struct postdom *p)
+{
+    uint32_t nodes = g->count + 1;
+
+    for (uint32_t n = 0; n < g->count; n++)
+        for (unsigned s = 0; s < 2; s++)
+            if (g->succ[n][s] != UNSET)
+                p->first[g->succ[n][s] + 1]++;
+    for (uint32_t n = 0; n < nodes; n++)
+        p->first[n + 1] += p->first[n];
+    memcpy(p->cursor, p->first, nodes * sizeof(uint32_t));
+    for (uint32_t n = 0; n < g->count; n++)
+        for (unsigned s = 0; s < 2; s++)
+            if (g->succ[n][s] != UNSET)
+                p->pred[p->cursor[g->succ[n][s]]++] = n;
+    memcpy(p->cursor, p->first, nodes * sizeof(uint32_t));
+}
+
+/* Depth first from the return, against the edges. */
+static void number_nodes(struct graph *g, struct postdom *p)
+{
+    uint32_t root = g->count, top = 0;
+
+    for (uint32_t n = 0; n <= root; n++) {
+        p->number[n] = UNSET;
+        p->idom[n] = UNSET;
+    }
+    g->stack[top++] = root;
+    p->number[root] = 0;
+    while (top) {
+        uint32_t n = g->stack[top - 1];
+
+        if (p->cursor[n] < p->first[n + 1]) {
+            uint32_t m = p->pred[p->cursor[n]++];
+
+            if (p->number[m] == UNSET) {
+                p->number[m] = 0;
+                g->stack[top++] = m;
+            }
+        } else {
+            p->number[n] = p->reached;
+            p->order[p->reached++] = n;
+            top--;
+        }
+    }
+}
+
+static uint32_t meet(const struct postdom *p, uint32_t x, uint32_t y)
+{
+    while (x != y) {
+        while (p->number[x] < p->number[y])
+            x = p->idom[x];
+        while (p->number[y] < p->number[x])
+            y = p->idom[y];
+    }
+    return x;
+}
+
+static void solve(const struct graph *g, struct postdom *p)
+{
+    bool changed = true;
+
+    p->idom[g->count] = g->count;
+    while (changed) {
+        changed = false;
+        for (uint32_t k = p->reached - 1; k-- > 0;) { /* reverse post-order, without the return itself */
+            uint32_t n = p->order[k], best = UNSET;
+
+            for (unsigned s = 0; s < 2; s++) {
+                uint32_t to = g->succ[n][s];
+
+                if (to != UNSET && p->idom[to] != UNSET)
+                    best = best == UNSET ? to : meet(p, best, to);
+            }
+            if (best != p->idom[n]) {
+                p->idom[n] = best;
+                changed = true;
+            }
+        }
+    }
+}
+
+static void publish(const struct graph *g, const struct postdom *p)
+{
+    for (uint32_t n = 0; n < g->count; n++) {
+        struct cu_uop *u = &g->rg->uops[g->index[n]];
+        uint32_t at = p->idom[n];
+
+        if (!(u->flags & CU_UOP_DECODED) || u->op == CU_OP_ILLEGAL || cu_insns[u->op].format != CU_FMT_B)
+            continue;
+        if (g->unresolved || at == UNSET) {
+            u->reconv = CU_RECONV_NONE;
+        } else if (at == g->count) {
+            u->reconv = CU_RECONV_EXIT;
+        } else {
+            struct cu_uop *meeting = &g->rg->uops[g->index[at]];
+
+            u->reconv = g->index[at];
+            meeting->flags |= CU_UOP_JOIN;
+            cu_uop_bind(g->a, meeting);
+        }
+    }
+}
+
+static void analyse_one(struct graph *g, uint32_t entry)
+{
+    struct postdom p = { 0 };
+
+    discover(g, entry);
+    if (g->count <= MAX_INSTRUCTIONS && postdom_alloc(&p, g->count + 1)) {
+        build_predecessors(g, &p);
+        number_nodes(g, &p);
+        solve(g, &p);
+        publish(g, &p);
+    }
+    postdom_free(&p);
+    for (uint32_t n = 0; n < g->count; n++)
+        g->node_of[g->index[n]] = UNSET;
+}
+
+void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t entry)
+{
+    uint64_t halves = rg->size_B / 2;
+    struct graph g = { .a = a, .rg = rg };
+
+    if (entry >= halves || rg->uops[entry].flags & CU_UOP_ENTRY)
+        return;
+    g.node_of = umd_alloc(halves * sizeof(uint32_t));
+    g.index = umd_alloc(halves * sizeof(uint32_t));
+    g.succ = umd_alloc(halves * sizeof(*g.succ));
+    g.stack = umd_alloc((halves + 1) * sizeof(uint32_t));
+    g.calls = umd_alloc(halves * sizeof(uint32_t));
+    if (g.node_of && g.index && g.succ && g.stack && g.calls) {
+        memset(g.node_of, 0xff, halves * sizeof(uint32_t));
+        push_call(&g, rg->va + 2ull * entry);
+        while (g.call_count) /* without memory for this, paths fall back to lowest pc: slower, not wrong */
+            analyse_one(&g, g.calls[--g.call_count]);
+    }
+    umd_free(g.node_of);
+    umd_free(g.index);
+    umd_free(g.succ);
+    umd_free(g.stack);
+    umd_free(g.calls);
+}

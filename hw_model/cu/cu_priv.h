@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* cu_priv.h - what the files of the compute unit share: warps, paths, regions, the array. */
+#ifndef HW_CU_PRIV_H
+#define HW_CU_PRIV_H
+
+#include <hw/petrel_pte.h>
+
+#include "cu.h"
+#include "insn.h"
+
+#define CU_LANES 32u
+#define CU_ALL UINT32_MAX
+
+/* Lane vectors: gcc and clang split them to what the host has. */
+typedef int64_t v8 __attribute__((vector_size(64), aligned(64)));
+typedef uint64_t u8v __attribute__((vector_size(64), aligned(64)));
+typedef double d8 __attribute__((vector_size(64), aligned(64)));
+typedef float f16v __attribute__((vector_size(64), aligned(64)));
+typedef int32_t i16v __attribute__((vector_size(64), aligned(64)));
+
+/** 32 values of 64 bits. */
+union cu_xreg { v8 v[4]; int64_t i[CU_LANES]; uint64_t u[CU_LANES]; };
+/** 32 lanes of an f register: all NaN-boxed singles (s, w) or raw 64-bit values (d, q); the warp's f_single bit says which. */
+union cu_freg {
+    f16v sv[2]; i16v wv[2]; d8 dv[4]; v8 qv[4];
+    float s[CU_LANES]; uint32_t w[CU_LANES]; double d[CU_LANES]; uint64_t q[CU_LANES];
+};
+
+/* ---- Paths: lanes that run together (path.c) ---- */
+
+enum cu_path_state { CU_PATH_FREE, CU_PATH_RUN, CU_PATH_BARRIER, CU_PATH_SYNC, CU_PATH_GROUP };
+
+struct cu_path {
+    const struct cu_uop *u;  /**< where it goes on; stale for the current path while it runs */
+    struct cu_region *rg;
+    uint64_t stamp;          /**< when it last ran, for ageing */
+    uint32_t mask;
+    uint16_t depth;          /**< calls deep */
+    int16_t node;            /**< innermost convergence node, -1: none */
+    uint8_t state;           /**< enum cu_path_state */
+};
+
+enum cu_node_kind { CU_NODE_FREE, CU_NODE_POINT, CU_NODE_EXIT, CU_NODE_GROUP };
+
+/** A place where lanes wait for each other after a divergent branch. */
+struct cu_node {
+    const struct cu_uop *u;  /**< POINT: where; EXIT: NULL; GROUP: NULL, the next warp-wide operation */
+    struct cu_region *rg;
+    uint32_t mask, arrived;  /**< lanes that take part; that wait here */
+    uint16_t depth;
+    int16_t parent;
+    uint8_t kind;            /**< enum cu_node_kind */
+    uint64_t pc[CU_LANES];   /**< EXIT: where each lane returns to */
+};
+
+#define CU_PATHS 32u
+#define CU_NODES 64u
+#define CU_AGE_NORMAL 500u
+#define CU_AGE_FORCED 100u
+
+/* ---- Code ---- */
+
+struct cu_region {
+    struct cu_region *next;
+    uint64_t root, va, size_B;
+    struct cu_uop *uops;     /**< one per halfword, and one behind the end */
+    void *uops_mem;
+};
+
+/* ---- Translations ---- */
+
+#define CU_TLB_ENTRIES 64u
+struct cu_tlb_entry {
+    uint64_t va;       /**< first byte */
+    uint64_t size_B;   /**< 0: empty */
+    uint8_t *host;
+    uint32_t rights;
+    bool system;
+};
+
+/* ---- Warps ---- */
+
+struct cu_group;
+
+struct cu_warp {
+    union cu_xreg x[33];
+    union cu_freg f[32];
+    union cu_xreg lid[3];
+    v8 m64[4];                    /**< active lanes as all-ones */
+    i16v m32[2];
+    uint64_t ready[CU_SLOT_COUNT]; /**< cycle in which a register's value is there */
+    uint64_t now;                 /**< the warp's cycle */
+    struct hw_cu *cu;
+    struct cu_region *rg;         /**< of the current path */
+    const struct cu_uop *u;       /**< of the current path while it does not run; NULL: none can run */
+    struct cu_group *group;
+    uint32_t mask, active;        /**< lanes of the current path, their number */
+    uint32_t live;
+    uint32_t partial;             /**< 0: all 32 lanes active */
+    uint32_t f_single;            /**< see cu_freg */
+    uint32_t fuel;                /**< instructions until path ageing looks */
+    uint32_t frm, fflags;
+    uint32_t index;               /**< in the workgroup */
+    uint32_t slot;                /**< in the CU */
+    uint32_t cur;                 /**< current path */
+    uint32_t group_nodes;         /**< nodes of kind GROUP */
+    uint64_t stamp, ages;
+    uint64_t instr;               /**< issued, for instret and sabotage */
+    bool used;
+    uint64_t resv_va[CU_LANES], resv_val[CU_LANES]; /**< lr; va 1: none */
+    struct cu_path path[CU_PATHS];
+    struct cu_node node[CU_NODES];
+};
+
+struct cu_group {
+    bool used;
+    uint32_t id[3];
+    uint64_t linear;
+    uint32_t live, waiting;       /**< lanes not exited; lanes at the barrier */
+    uint32_t warps;
+    uint8_t *local;
+    struct cu_warp *warp[CU_LANES];
+};
+
+struct cu_tags { uint64_t *line; uint32_t sets; }; /**< four ways, most recent first */
+
+struct hw_cu {
+    struct hw_cu_array *array;
+    uint32_t index;
+    struct cu_warp *warps;        /**< warps_per_cu */
+    struct cu_group *groups;      /**< warps_per_cu */
+    uint32_t group_count;
+    uint8_t *local;
+    uint8_t *local_free;          /**< per group place: taken */
+    uint64_t start, end;          /**< of the epoch, in warps' cycles */
+    uint64_t real;                /**< device cycles since the dispatch began, at start */
+    uint64_t last;                /**< warps' cycle of the last exit */
+    uint64_t issued, dram_B;      /**< in this epoch */
+    bool hung;
+    struct cu_tlb_entry tlb[CU_TLB_ENTRIES];
+    struct cu_tags l1;
+};
+
+struct hw_cu_array {
+    struct hw_cu_config config;
+    uint32_t lat[CU_LAT_COUNT];
+    const cu_handler (*handlers)[2];
+    struct hw_cu *cus;
+    void *warps_mem;
+    struct cu_tags l2;
+    struct cu_region *regions;
+    struct cu_region *code;       /**< of the dispatch */
+    struct petrel_dispatch d;
+    uint64_t root;
+    struct hw_cu_sabotage sabotage;
+    enum hw_cu_state state;
+    uint64_t clock;               /**< device cycles reported since the dispatch began */
+    uint64_t next_group, group_total;
+    uint32_t warps_per_group, groups_per_cu;
+    bool faulted;
+    struct hw_cu_fault fault;
+    uint64_t fault_clock;
+    bool flush_code;              /**< fence.i, or invalidate: regions are dropped before the next epoch */
+    struct hw_cu_counters counters;
+};
+
+/* Return address of a kernel; never translated. */
+#define CU_RETURN_VA (PETREL_LOCAL_END - 4096u)
+
+/* exec_base.c, exec_avx512.c: by enum cu_op, with CU_OP_ILLEGAL last. */
+extern const cu_handler cu_exec_base[CU_OP_COUNT + 1][2];
+extern const cu_handler cu_exec_avx512[CU_OP_COUNT + 1][2];
+/** Tests: the portable handlers are used by arrays created from now on. */
+void cu_exec_force_base(bool on);
+
+/* code.c */
+/** Micro-op at va, analysed and ready to run; NULL: faulted, with the fault raised on w (va, EXEC). */
+const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region **rg_out);
+struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t va, uint64_t size_B);
+void cu_regions_drop(struct hw_cu_array *a);
+void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg);
+/** Decodes the micro-op in place unless it is. Value: false when the code could not be read. */
+bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u);
+void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u);
+const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u);
+/* converge.c */
+void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t entry);
+
+/* path.c */
+void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, struct cu_region *rg);
+const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, uint32_t taken, const struct cu_uop *to);
+const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, const uint64_t pc[CU_LANES], int depth_step, bool is_return);
+const struct cu_uop *cu_path_join(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_path_exit(struct cu_warp *w);
+const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_path_barrier(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_path_sync(struct cu_warp *w, const struct cu_uop *u);
+/** Before a warp-wide operation: false, *next_out set, when the path must wait for the group it was forced out of. */
+bool cu_path_gather(struct cu_warp *w, const struct cu_uop *u, const struct cu_uop **next_out);
+
+/* mem.c */
+/** Host address for one access of a lane, or NULL with the fault in *fault_out. *run_B_out: bytes reachable from there. */
+uint8_t *cu_mem_resolve(struct cu_warp *w, unsigned lane, uint64_t va, uint32_t access, uint64_t *run_B_out, bool *system_out,
+                        uint32_t *fault_out);
+const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t access, uint32_t *fault_out);
+/** Each active lane's access of size_B at va[l]: bytes of out/in at 8 bytes a lane. NULL when done, else the fault was raised: false. */
+bool cu_mem_lanes(struct cu_warp *w, const struct cu_uop *u, const uint64_t *va, unsigned size_B, uint64_t *data, bool write);
+/** Timing of one warp access: cycles until the value is there. */
+uint32_t cu_mem_time(struct cu_warp *w, uint64_t first, uint64_t last, bool write, bool system);
+uint32_t cu_mem_time_lanes(struct cu_warp *w, const uint64_t *va, bool write);
+const struct cu_uop *cu_mem_amo(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u);
+
+/* csr.c */
+const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u);
+/** Host floating point flags since the last call go to the warp. */
+void cu_flags_collect(struct cu_warp *w);
+/* fpu.c: what host vectors cannot do as RISC-V wants it, a lane at a time */
+const struct cu_uop *cu_fp_rounded(struct cu_warp *w, const struct cu_uop *u, unsigned rm);
+const struct cu_uop *cu_fp_to_int(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_int_to_fp(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_fp_to_fp(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_fclass(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_minmax64(struct cu_warp *w, const struct cu_uop *u);
+uint32_t cu_minmax32(struct cu_warp *w, uint32_t a, uint32_t b, bool max);
+/* f registers in one layout or the other; writes reach active lanes only. to_single leaves a register alone that is not all boxed. */
+void cu_f_to_double(struct cu_warp *w, unsigned r);
+void cu_f_to_single(struct cu_warp *w, unsigned r);
+void cu_f32_read(const struct cu_warp *w, unsigned r, uint32_t out[CU_LANES]);
+void cu_f64_read(const struct cu_warp *w, unsigned r, uint64_t out[CU_LANES]);
+void cu_f32_write(struct cu_warp *w, unsigned r, const uint32_t in[CU_LANES]);
+void cu_f64_write(struct cu_warp *w, unsigned r, const uint64_t in[CU_LANES]);
+/* special.c */
+float cu_special(unsigned op, float x);
+
+/* sched.c */
+/** Raises the dispatch's first fault. Always NULL, for handlers to return. */
+const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_t fault, uint32_t access, uint64_t va, unsigned lane,
+                              uint64_t data);
+void cu_group_barrier_check(struct cu_group *g, uint64_t now);
+void cu_warp_set_mask(struct cu_warp *w, uint32_t mask);
+
+static inline uint64_t cu_pc(const struct cu_region *rg, const struct cu_uop *u)
+{
+    return rg->va + (uint64_t)(u - rg->uops) * 2;
+}
+static inline unsigned cu_first_lane(uint32_t mask) { return (unsigned)__builtin_ctz(mask); }
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* exec_fp.h - handlers of floating point: vectors in round-to-nearest; the rest goes to fpu.c. */
+#ifndef HW_CU_EXEC_FP_H
+#define HW_CU_EXEC_FP_H
+
+/*
+ * Host arithmetic is IEEE; RISC-V differs in NaNs (always canonical), and in fma(inf, 0, NaN), which is invalid. Both are looked at
+ * only where a result is NaN. Inactive lanes are replaced by harmless operands so that they raise no flags.
+ */
+INLINE i16v splat_w(int32_t v)
+{
+    return (i16v){ v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v };
+}
+
+INLINE f16v splat_f(float v)
+{
+    return (f16v){ v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v };
+}
+
+INLINE bool any_bit16(i16v v)
+{
+    return any_bit8((v8)v);
+}
+
+/* Writes 32 lanes in the layout that `single` says. */
+INLINE void put_f(struct cu_warp *w, unsigned rd, const union cu_freg *r, bool single, bool partial)
+{
+    if (single) {
+        if (!partial || LIKELY(w->f_single >> rd & 1)) {
+            for (unsigned k = 0; k < 2; k++)
+                w->f[rd].wv[k] = partial ? (r->wv[k] & w->m32[k]) | (w->f[rd].wv[k] & ~w->m32[k]) : r->wv[k];
+            w->f_single |= 1u << rd;
+        } else {
+            cu_f32_write(w, rd, r->w);
+        }
+        return;
+    }
+    if (partial && UNLIKELY(w->f_single >> rd & 1))
+        cu_f_to_double(w, rd);
+    EACH_V8(k)
+        w->f[rd].qv[k] = partial ? (r->qv[k] & w->m64[k]) | (w->f[rd].qv[k] & ~w->m64[k]) : r->qv[k];
+    w->f_single &= ~(1u << rd);
+}
+
+/* Operand as singles (not boxed ones are NaN) or as 64-bit values. */
+INLINE const union cu_freg *f32_source(const struct cu_warp *w, unsigned r, union cu_freg *temp)
+{
+    if (LIKELY(w->f_single >> r & 1))
+        return &w->f[r];
+    cu_f32_read(w, r, temp->w);
+    return temp;
+}
+
+INLINE const union cu_freg *f64_source(const struct cu_warp *w, unsigned r, union cu_freg *temp)
+{
+    if (LIKELY(!(w->f_single >> r & 1)))
+        return &w->f[r];
+    cu_f64_read(w, r, temp->q);
+    return temp;
+}
+
+/* Inactive lanes become 1.0: no operation on ones raises a flag. */
+INLINE f16v only_active32(const struct cu_warp *w, f16v v, unsigned k, bool partial)
+{
+    return partial ? (f16v)(((i16v)v & w->m32[k]) | ((i16v)splat_f(1.0f) & ~w->m32[k])) : v;
+}
+
+INLINE d8 only_active64(const struct cu_warp *w, d8 v, unsigned k, bool partial)
+{
+    const d8 one = { 1, 1, 1, 1, 1, 1, 1, 1 };
+
+    return partial ? (d8)(((v8)v & w->m64[k]) | ((v8)one & ~w->m64[k])) : v;
+}
+
+INLINE f16v sqrt16(f16v a)
+{
+#if CU_EXEC_AVX512
+    return (f16v)_mm512_sqrt_ps((__m512)a);
+#else
+    union { f16v v; __m128 q[4]; } u = { a };
+
+    for (unsigned i = 0; i < 4; i++)
+        u.q[i] = _mm_sqrt_ps(u.q[i]);
+    return u.v;
+#endif
+}
+
+INLINE d8 sqrt8(d8 a)
+{
+#if CU_EXEC_AVX512
+    return (d8)_mm512_sqrt_pd((__m512d)a);
+#else
+    union { d8 v; __m128d q[4]; } u = { a };
+
+    for (unsigned i = 0; i < 4; i++)
+        u.q[i] = _mm_sqrt_pd(u.q[i]);
+    return u.v;
+#endif
+}
+
+INLINE f16v fma16(f16v a, f16v b, f16v c)
+{
+#if CU_EXEC_AVX512
+    return (f16v)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#else
+    for (unsigned i = 0; i < 16; i++)
+        a[i] = fmaf(a[i], b[i], c[i]);
+    return a;
+#endif
+}
+
+INLINE d8 fma8(d8 a, d8 b, d8 c)
+{
+#if CU_EXEC_AVX512
+    return (d8)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#else
+    for (unsigned i = 0; i < 8; i++)
+        a[i] = fma(a[i], b[i], c[i]);
+    return a;
+#endif
+}
+
+INLINE bool needs_rounding(const struct cu_warp *w, const struct cu_uop *u, unsigned *rm_out)
+{
+    *rm_out = u->rm == 7 ? w->frm : u->rm;
+    return UNLIKELY(*rm_out != 0);
+}
+
+INLINE void canonical32(union cu_freg *r)
+{
+    for (unsigned k = 0; k < 2; k++) {
+        i16v nan = (i16v)(r->sv[k] != r->sv[k]);
+
+        if (UNLIKELY(any_bit16(nan)))
+            r->wv[k] = (r->wv[k] & ~nan) | (splat_w(0x7fc00000) & nan);
+    }
+}
+
+INLINE void canonical64(union cu_freg *r)
+{
+    EACH_V8(k) {
+        v8 nan = (v8)(r->dv[k] != r->dv[k]);
+
+        if (UNLIKELY(any_bit8(nan)))
+            r->qv[k] = (r->qv[k] & ~nan) | (splat(0x7ff8000000000000ll) & nan);
+    }
+}
+
+INLINE const struct cu_uop *f32_arith(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb, r;
+    const union cu_freg *fa, *fb;
+    unsigned rm;
+
+    if (needs_rounding(w, u, &rm))
+        return cu_fp_rounded(w, u, rm);
+    fa = f32_source(w, u->rs1, &ta);
+    fb = op == CU_OP_fsqrt_s ? fa : f32_source(w, u->rs2, &tb);
+    for (unsigned k = 0; k < 2; k++) {
+        f16v a = only_active32(w, fa->sv[k], k, partial), b = only_active32(w, fb->sv[k], k, partial);
+
+        r.sv[k] = op == CU_OP_fadd_s ? a + b : op == CU_OP_fsub_s ? a - b : op == CU_OP_fmul_s ? a * b :
+                  op == CU_OP_fdiv_s ? a / b : sqrt16(a);
+    }
+    canonical32(&r);
+    put_f(w, u->rd, &r, true, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f64_arith(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb, r;
+    const union cu_freg *fa, *fb;
+    unsigned rm;
+
+    if (needs_rounding(w, u, &rm))
+        return cu_fp_rounded(w, u, rm);
+    fa = f64_source(w, u->rs1, &ta);
+    fb = op == CU_OP_fsqrt_d ? fa : f64_source(w, u->rs2, &tb);
+    EACH_V8(k) {
+        d8 a = only_active64(w, fa->dv[k], k, partial), b = only_active64(w, fb->dv[k], k, partial);
+
+        r.dv[k] = op == CU_OP_fadd_d ? a + b : op == CU_OP_fsub_d ? a - b : op == CU_OP_fmul_d ? a * b :
+                  op == CU_OP_fdiv_d ? a / b : sqrt8(a);
+    }
+    canonical64(&r);
+    put_f(w, u->rd, &r, false, partial);
+    return next_of(u);
+}
+
+/* inf * 0 + NaN is invalid on RISC-V whatever the NaN; hosts differ. */
+INLINE void fma_invalid(struct cu_warp *w, double a, double b)
+{
+    if ((isinf(a) && b == 0) || (a == 0 && isinf(b)))
+        w->fflags |= 16;
+}
+
+INLINE const struct cu_uop *f32_fma(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb, tc, r;
+    const union cu_freg *fa, *fb, *fc;
+    const i16v sign = splat_w(INT32_MIN);
+    unsigned rm;
+
+    if (needs_rounding(w, u, &rm))
+        return cu_fp_rounded(w, u, rm);
+    fa = f32_source(w, u->rs1, &ta);
+    fb = f32_source(w, u->rs2, &tb);
+    fc = f32_source(w, u->rs3, &tc);
+    for (unsigned k = 0; k < 2; k++) {
+        f16v a = only_active32(w, fa->sv[k], k, partial), b = only_active32(w, fb->sv[k], k, partial);
+        f16v c = only_active32(w, fc->sv[k], k, partial);
+        i16v nan;
+
+        if (op == CU_OP_fnmadd_s || op == CU_OP_fnmsub_s)
+            a = (f16v)((i16v)a ^ sign);
+        if (op == CU_OP_fmsub_s || op == CU_OP_fnmadd_s)
+            c = (f16v)((i16v)c ^ sign);
+        r.sv[k] = fma16(a, b, c);
+        nan = (i16v)(r.sv[k] != r.sv[k]);
+        if (UNLIKELY(any_bit16(nan)))
+            for (unsigned i = 0; i < 16; i++)
+                if (c[i] != c[i])
+                    fma_invalid(w, (double)a[i], (double)b[i]);
+    }
+    canonical32(&r);
+    put_f(w, u->rd, &r, true, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f64_fma(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb, tc, r;
+    const union cu_freg *fa, *fb, *fc;
+    const v8 sign = splat(INT64_MIN);
+    unsigned rm;
+
+    if (needs_rounding(w, u, &rm))
+        return cu_fp_rounded(w, u, rm);
+    fa = f64_source(w, u->rs1, &ta);
+    fb = f64_source(w, u->rs2, &tb);
+    fc = f64_source(w, u->rs3, &tc);
+    EACH_V8(k) {
+        d8 a = only_active64(w, fa->dv[k], k, partial), b = only_active64(w, fb->dv[k], k, partial);
+        d8 c = only_active64(w, fc->dv[k], k, partial);
+
+        if (op == CU_OP_fnmadd_d || op == CU_OP_fnmsub_d)
+            a = (d8)((v8)a ^ sign);
+        if (op == CU_OP_fmsub_d || op == CU_OP_fnmadd_d)
+            c = (d8)((v8)c ^ sign);
+        r.dv[k] = fma8(a, b, c);
+        if (UNLIKELY(any_bit8((v8)(r.dv[k] != r.dv[k]))))
+            for (unsigned i = 0; i < 8; i++)
+                if (c[i] != c[i])
+                    fma_invalid(w, a[i], b[i]);
+    }
+    canonical64(&r);
+    put_f(w, u->rd, &r, false, partial);
+    return next_of(u);
+}
+
+INLINE i16v choose_w(i16v m, i16v a, i16v b)
+{
+    return (a & m) | (b & ~m);
+}
+
+/* Sign injection, minimum and maximum: all on the bits. */
+INLINE i16v bits32(struct cu_warp *w, unsigned op, i16v a, i16v b, unsigned k, bool partial)
+{
+    const i16v sign = splat_w(INT32_MIN), inf = splat_w(0x7f800000), quiet = splat_w(0x00400000);
+    i16v a_nan, b_nan, ka, kb, r, signalling;
+
+    switch (op) {
+    case CU_OP_fsgnj_s: return (a & ~sign) | (b & sign);
+    case CU_OP_fsgnjn_s: return (a & ~sign) | (~b & sign);
+    case CU_OP_fsgnjx_s: return a ^ (b & sign);
+    default: break;
+    }
+    a_nan = (i16v)((a & ~sign) > inf);
+    b_nan = (i16v)((b & ~sign) > inf);
+    ka = a ^ ((a >> 31) & ~sign);
+    kb = b ^ ((b >> 31) & ~sign);
+    r = op == CU_OP_fmin_s ? choose_w((i16v)(ka < kb), a, b) : choose_w((i16v)(ka < kb), b, a);
+    if (UNLIKELY(any_bit16(a_nan | b_nan))) {
+        r = choose_w(a_nan, choose_w(b_nan, splat_w(0x7fc00000), b), choose_w(b_nan, a, r));
+        signalling = (a_nan & (i16v)((a & quiet) == 0)) | (b_nan & (i16v)((b & quiet) == 0));
+        if (any_bit16(partial ? signalling & w->m32[k] : signalling))
+            w->fflags |= 16;
+    }
+    return r;
+}
+
+INLINE const struct cu_uop *f32_bits(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb, r;
+    const union cu_freg *a = f32_source(w, u->rs1, &ta), *b = f32_source(w, u->rs2, &tb);
+
+    for (unsigned k = 0; k < 2; k++)
+        r.wv[k] = bits32(w, op, a->wv[k], b->wv[k], k, partial);
+    put_f(w, u->rd, &r, true, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f64_bits(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb, r;
+    const union cu_freg *a, *b;
+    const v8 sign = splat(INT64_MIN);
+
+    if (op == CU_OP_fmin_d || op == CU_OP_fmax_d)
+        return cu_minmax64(w, u);
+    a = f64_source(w, u->rs1, &ta);
+    b = f64_source(w, u->rs2, &tb);
+    EACH_V8(k) {
+        v8 s = op == CU_OP_fsgnj_d ? b->qv[k] & sign : op == CU_OP_fsgnjn_d ? ~b->qv[k] & sign : (a->qv[k] ^ b->qv[k]) & sign;
+
+        r.qv[k] = (a->qv[k] & ~sign) | s;
+    }
+    put_f(w, u->rd, &r, false, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f32_cmp(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb, r;
+    const union cu_freg *fa = f32_source(w, u->rs1, &ta), *fb = f32_source(w, u->rs2, &tb);
+
+    for (unsigned k = 0; k < 2; k++) {
+        f16v a = only_active32(w, fa->sv[k], k, partial), b = only_active32(w, fb->sv[k], k, partial);
+
+        r.wv[k] = op == CU_OP_feq_s ? (i16v)(a == b) : op == CU_OP_flt_s ? (i16v)(a < b) : (i16v)(a <= b);
+    }
+    EACH_V8(k)
+        put_x(w, u->rd, k, __builtin_convertvector(((const i8w_mem *)&r)[k], v8) & 1, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f64_cmp(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg ta, tb;
+    const union cu_freg *fa = f64_source(w, u->rs1, &ta), *fb = f64_source(w, u->rs2, &tb);
+
+    EACH_V8(k) {
+        d8 a = only_active64(w, fa->dv[k], k, partial), b = only_active64(w, fb->dv[k], k, partial);
+        v8 r = op == CU_OP_feq_d ? (v8)(a == b) : op == CU_OP_flt_d ? (v8)(a < b) : (v8)(a <= b);
+
+        put_x(w, u->rd, k, r & 1, partial);
+    }
+    return next_of(u);
+}
+
+/* Bits between the files: fmv.x.w takes the low half, boxed or not. */
+INLINE const struct cu_uop *fmv(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg t, r;
+
+    switch (op) {
+    case CU_OP_fmv_x_w:
+    case CU_OP_fmv_x_d: {
+        const union cu_freg *s = f64_source(w, u->rs1, &t);
+
+        EACH_V8(k)
+            put_x(w, u->rd, k, op == CU_OP_fmv_x_w ? (s->qv[k] << 32) >> 32 : s->qv[k], partial);
+        break;
+    }
+    case CU_OP_fmv_w_x:
+        EACH_V8(k)
+            ((i8w_mem *)&r)[k] = __builtin_convertvector(w->x[u->rs1].v[k], i8w);
+        put_f(w, u->rd, &r, true, partial);
+        break;
+    default:
+        memcpy(&r, &w->x[u->rs1], sizeof(r));
+        put_f(w, u->rd, &r, false, partial);
+        break;
+    }
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f2i(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return cu_fp_to_int(w, u);
+}
+
+INLINE const struct cu_uop *i2f(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return cu_int_to_fp(w, u);
+}
+
+INLINE const struct cu_uop *f2f(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return cu_fp_to_fp(w, u);
+}
+
+INLINE const struct cu_uop *fclass(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return cu_fclass(w, u);
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* exec_int.h - handlers of integer arithmetic, branches and jumps. */
+#ifndef HW_CU_EXEC_INT_H
+#define HW_CU_EXEC_INT_H
+
+INLINE v8 word(v8 v)
+{
+    return (v << 32) >> 32;
+}
+
+INLINE v8 alu_value(unsigned op, v8 a, v8 b)
+{
+    switch (op) {
+    case CU_OP_add: case CU_OP_addi: return a + b;
+    case CU_OP_sub: return a - b;
+    case CU_OP_and: case CU_OP_andi: return a & b;
+    case CU_OP_or: case CU_OP_ori: return a | b;
+    case CU_OP_xor: case CU_OP_xori: return a ^ b;
+    case CU_OP_sll: case CU_OP_slli: return a << (b & 63);
+    case CU_OP_srl: case CU_OP_srli: return (v8)((u8v)a >> (u8v)(b & 63));
+    case CU_OP_sra: case CU_OP_srai: return a >> (b & 63);
+    case CU_OP_slt: case CU_OP_slti: return (v8)(a < b) & 1;
+    case CU_OP_sltu: case CU_OP_sltiu: return (v8)((u8v)a < (u8v)b) & 1;
+    case CU_OP_addw: case CU_OP_addiw: return word(a + b);
+    case CU_OP_subw: return word(a - b);
+    case CU_OP_sllw: case CU_OP_slliw: return word(a << (b & 31));
+    case CU_OP_srlw: case CU_OP_srliw: return word((v8)((u8v)(a & 0xffffffff) >> (u8v)(b & 31)));
+    case CU_OP_sraw: case CU_OP_sraiw: return word(a) >> (b & 31);
+    case CU_OP_mul: return a * b;
+    case CU_OP_mulw: return word(a * b);
+    default: return a;
+    }
+}
+
+INLINE const struct cu_uop *alu(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    bool immediate = cu_insn_format(op) != CU_FMT_R;
+
+    EACH_V8(k) {
+        v8 a = w->x[u->rs1].v[k], b = immediate ? splat(u->imm) : w->x[u->rs2].v[k];
+
+        put_x(w, u->rd, k, alu_value(op, a, b), partial);
+    }
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *lui(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    EACH_V8(k)
+        put_x(w, u->rd, k, splat(u->imm), partial);
+    return next_of(u);
+}
+
+INLINE int64_t divide(int64_t a, int64_t b)
+{
+    return b == 0 ? -1 : b == -1 ? (int64_t)-(uint64_t)a : a / b;
+}
+
+INLINE int64_t remainder_of(int64_t a, int64_t b)
+{
+    return b == 0 ? a : b == -1 ? 0 : a % b;
+}
+
+INLINE int64_t divide_u32(uint32_t a, uint32_t b)
+{
+    return b ? (int32_t)(a / b) : -1;
+}
+
+INLINE int64_t remainder_u32(uint32_t a, uint32_t b)
+{
+    return b ? (int32_t)(a % b) : (int32_t)a;
+}
+
+INLINE int64_t lane_value(unsigned op, int64_t a, int64_t b)
+{
+    uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
+
+    switch (op) {
+    case CU_OP_mulh: return (int64_t)((__int128)a * b >> 64);
+    case CU_OP_mulhsu: return (int64_t)((__int128)a * (__int128)ub >> 64);
+    case CU_OP_mulhu: return (int64_t)((unsigned __int128)ua * ub >> 64);
+    case CU_OP_div: return divide(a, b);
+    case CU_OP_divu: return b ? (int64_t)(ua / ub) : -1;
+    case CU_OP_rem: return remainder_of(a, b);
+    case CU_OP_remu: return b ? (int64_t)(ua % ub) : a;
+    case CU_OP_divw: return (int32_t)divide((int32_t)a, (int32_t)b);
+    case CU_OP_divuw: return divide_u32((uint32_t)ua, (uint32_t)ub);
+    case CU_OP_remw: return (int32_t)remainder_of((int32_t)a, (int32_t)b);
+    case CU_OP_remuw: return remainder_u32((uint32_t)ua, (uint32_t)ub);
+    default: return a;
+    }
+}
+
+INLINE const struct cu_uop *lane(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_xreg r;
+
+    for (unsigned l = 0; l < CU_LANES; l++)
+        r.i[l] = lane_value(op, w->x[u->rs1].i[l], w->x[u->rs2].i[l]);
+    put_lanes(w, u->rd, &r, partial);
+    return next_of(u);
+}
+
+INLINE v8 branch_value(unsigned op, v8 a, v8 b)
+{
+    switch (op) {
+    case CU_OP_beq: return (v8)(a == b);
+    case CU_OP_bne: return (v8)(a != b);
+    case CU_OP_blt: return (v8)(a < b);
+    case CU_OP_bge: return (v8)(a >= b);
+    case CU_OP_bltu: return (v8)((u8v)a < (u8v)b);
+    default: return (v8)((u8v)a >= (u8v)b);
+    }
+}
+
+/* A target outside the region, or a sabotaged instruction: by address. */
+INLINE const struct cu_uop *far_target(struct cu_warp *w, const struct cu_uop *u, uint32_t taken)
+{
+    uint64_t pc[CU_LANES], here = cu_pc(w->rg, u);
+
+    for (unsigned l = 0; l < CU_LANES; l++)
+        pc[l] = taken >> l & 1 ? here + (uint64_t)u->imm : here + 2ull * u->step;
+    return cu_path_jump(w, u, pc, 0, false);
+}
+
+INLINE const struct cu_uop *branch(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    uint32_t taken = 0;
+
+    EACH_V8(k)
+        taken |= sign_bits8(branch_value(op, w->x[u->rs1].v[k], w->x[u->rs2].v[k])) << (8 * k);
+    if (partial)
+        taken &= w->mask;
+    if (!taken)
+        return next_of(u);
+    if (UNLIKELY(u->flags & CU_UOP_FAR))
+        return far_target(w, u, taken);
+    if (taken == (partial ? w->mask : CU_ALL))
+        return u + u->target;
+    return cu_path_branch(w, u, taken, u + u->target);
+}
+
+INLINE void link_to(struct cu_warp *w, const struct cu_uop *u, bool partial)
+{
+    v8 ra = splat((int64_t)(cu_pc(w->rg, u) + 2ull * u->step));
+
+    EACH_V8(k)
+        put_x(w, u->rd, k, ra, partial);
+}
+
+INLINE bool is_link(unsigned reg)
+{
+    return reg == 1 || reg == 5;
+}
+
+INLINE const struct cu_uop *jal(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    bool call = is_link(u->rd);
+
+    if (call)
+        link_to(w, u, partial);
+    else if (u->rd != CU_REG_SINK)
+        link_to(w, u, partial);
+    if (call)
+        w->path[w->cur].depth++;
+    if (UNLIKELY(u->flags & CU_UOP_FAR))
+        return far_target(w, u, CU_ALL);
+    return u + u->target;
+}
+
+INLINE const struct cu_uop *jalr(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_xreg to;
+    bool call = is_link(u->rd), ret = !call && is_link(u->rs1);
+    struct cu_path *p = &w->path[w->cur];
+    struct cu_region *rg = w->rg;
+    unsigned first = partial ? cu_first_lane(w->mask) : 0;
+    v8 diff = { 0 };
+    uint64_t off;
+
+    EACH_V8(k)
+        to.v[k] = (w->x[u->rs1].v[k] + splat(u->imm)) & ~1ll;
+    if (u->rd != CU_REG_SINK)
+        link_to(w, u, partial);
+    EACH_V8(k)
+        diff |= partial ? (to.v[k] ^ splat(to.i[first])) & w->m64[k] : to.v[k] ^ splat(to.i[first]);
+    if (UNLIKELY(any_bit8(diff)))
+        return cu_path_jump(w, u, to.u, call ? 1 : ret ? -1 : 0, ret);
+    if (to.u[first] == CU_RETURN_VA)
+        return cu_path_exit(w);
+    off = to.u[first] - rg->va;
+    if (UNLIKELY(off >= rg->size_B || (ret && p->node >= 0)))
+        return cu_path_jump(w, u, to.u, call ? 1 : ret ? -1 : 0, ret);
+    if (call) {
+        p->depth++;
+        if (UNLIKELY(!(rg->uops[off / 2].flags & CU_UOP_ENTRY)))
+            cu_converge_function(w->cu->array, rg, (uint32_t)(off / 2));
+    } else if (ret && p->depth) {
+        p->depth--;
+    }
+    return rg->uops + off / 2;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* exec_sys.h - handlers of system instructions and of custom-0. */
+#ifndef HW_CU_EXEC_SYS_H
+#define HW_CU_EXEC_SYS_H
+
+#define SYSCALL_EXIT 93
+
+INLINE const struct cu_uop *nop(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *fencei(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    w->cu->array->flush_code = true; /* before the next epoch */
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *trap(struct cu_warp *w, const struct cu_uop *u, uint64_t code)
+{
+    return cu_fault(w, u, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, 0, cu_first_lane(w->mask), code);
+}
+
+INLINE const struct cu_uop *ebreak(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return trap(w, u, PETREL_TRAP_EBREAK);
+}
+
+/* exit (a7 = 93) ends the lanes that ask for it; nothing else is served. */
+INLINE const struct cu_uop *ecall(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    for (uint32_t m = w->mask; m; m &= m - 1)
+        if (w->x[17].u[cu_first_lane(m)] != SYSCALL_EXIT)
+            return cu_fault(w, u, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, 0, cu_first_lane(m), PETREL_TRAP_ECALL);
+    return cu_path_exit(w);
+}
+
+INLINE const struct cu_uop *csr(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return cu_csr(w, u);
+}
+
+INLINE const struct cu_uop *illegal(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, cu_first_lane(w->mask), u->bits);
+}
+
+INLINE const struct cu_uop *psync(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const struct cu_uop *next;
+
+    if (op == CU_OP_p_trap)
+        return trap(w, u, w->x[u->rs1].u[cu_first_lane(w->mask)] & 0xffff);
+    if (op == CU_OP_p_yield) {
+        w->fuel = 1; /* another path's turn, if there is one */
+        return next_of(u);
+    }
+    if (w->group_nodes && !cu_path_gather(w, u, &next))
+        return next;
+    return op == CU_OP_p_barrier ? cu_path_barrier(w, u) : cu_path_sync(w, u);
+}
+
+/* Lane whose value lane l reads; l itself where that lane is not active. */
+INLINE unsigned shuffle_lane(unsigned kind, unsigned l, uint64_t by, uint32_t mask)
+{
+    uint64_t from = kind == 3 ? by : kind == 4 ? l - by : kind == 5 ? l + by : l ^ by;
+
+    return from < CU_LANES && (mask >> from & 1) ? (unsigned)from : l;
+}
+
+INLINE int64_t reduce_value(unsigned op, int64_t a, int64_t b)
+{
+    switch (op) {
+    case CU_OP_p_red_add: return (int64_t)((uint64_t)a + (uint64_t)b);
+    case CU_OP_p_red_min: return a < b ? a : b;
+    case CU_OP_p_red_max: return a > b ? a : b;
+    case CU_OP_p_red_and: return a & b;
+    case CU_OP_p_red_or: return a | b;
+    default: return a ^ b;
+    }
+}
+
+INLINE const struct cu_uop *pwarp(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const union cu_xreg *a = &w->x[u->rs1];
+    const struct cu_uop *next;
+    union cu_xreg r;
+    uint32_t votes = 0;
+    int64_t v;
+
+    if (w->group_nodes && !cu_path_gather(w, u, &next))
+        return next;
+    if (op >= CU_OP_p_shfl && op <= CU_OP_p_shfl_xor) {
+        for (unsigned l = 0; l < CU_LANES; l++)
+            r.i[l] = a->i[shuffle_lane(op - CU_OP_p_shfl + 3, l, w->x[u->rs2].u[l], w->mask)];
+        put_lanes(w, u->rd, &r, partial);
+        return next_of(u);
+    }
+    if (op <= CU_OP_p_all) {
+        EACH_V8(k)
+            votes |= sign_bits8((v8)(a->v[k] != 0)) << (8 * k);
+        votes &= w->mask;
+        v = op == CU_OP_p_ballot ? votes : op == CU_OP_p_any ? votes != 0 : votes == w->mask;
+    } else {
+        v = a->i[cu_first_lane(w->mask)];
+        for (uint32_t m = w->mask & (w->mask - 1); m; m &= m - 1)
+            v = reduce_value(op, v, a->i[cu_first_lane(m)]);
+    }
+    EACH_V8(k)
+        put_x(w, u->rd, k, splat(v), partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *pfwarp(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg temp, r;
+    const struct cu_uop *next;
+
+    if (w->group_nodes && !cu_path_gather(w, u, &next))
+        return next;
+    const union cu_freg *a = f32_source(w, u->rs1, &temp);
+
+    if (op <= CU_OP_p_fshfl_xor) {
+        for (unsigned l = 0; l < CU_LANES; l++)
+            r.w[l] = a->w[shuffle_lane(op - CU_OP_p_fshfl + 3, l, w->x[u->rs2].u[l], w->mask)];
+    } else {
+        union { uint32_t w; float f; } v = { a->w[cu_first_lane(w->mask)] };
+
+        for (uint32_t m = w->mask & (w->mask - 1); m; m &= m - 1) {
+            if (op == CU_OP_p_fred_add)
+                v.f += a->s[cu_first_lane(m)];
+            else
+                v.w = cu_minmax32(w, v.w, a->w[cu_first_lane(m)], op == CU_OP_p_fred_max);
+        }
+        r.wv[0] = splat_w(v.f == v.f ? (int32_t)v.w : 0x7fc00000);
+        r.wv[1] = r.wv[0];
+    }
+    put_f(w, u->rd, &r, true, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *pmath(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    union cu_freg temp, r = { 0 };
+    const union cu_freg *a = f32_source(w, u->rs1, &temp);
+
+    for (uint32_t m = w->mask; m; m &= m - 1)
+        r.s[cu_first_lane(m)] = cu_special(op, a->s[cu_first_lane(m)]);
+    put_f(w, u->rd, &r, true, partial);
+    return next_of(u);
+}
+
+#endif

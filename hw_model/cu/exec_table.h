@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* exec_table.h - wrappers of the handlers and their table, from rv64.def. CU_EXEC_TABLE names the table. */
+
+#define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_)                                      \
+    static const struct cu_uop *full_##id_(struct cu_warp *w, const struct cu_uop *u)                   \
+    {                                                                                                     \
+        return kind_(w, u, CU_OP_##id_, false);                                                          \
+    }                                                                                                     \
+    static const struct cu_uop *part_##id_(struct cu_warp *w, const struct cu_uop *u)                   \
+    {                                                                                                     \
+        return kind_(w, u, CU_OP_##id_, true);                                                           \
+    }
+#include "rv64.def"
+#undef RV
+
+static const struct cu_uop *any_illegal(struct cu_warp *w, const struct cu_uop *u)
+{
+    return illegal(w, u, CU_OP_ILLEGAL, true);
+}
+
+const cu_handler CU_EXEC_TABLE[CU_OP_COUNT + 1][2] = {
+#define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) [CU_OP_##id_] = { full_##id_, part_##id_ },
+#include "rv64.def"
+#undef RV
+    [CU_OP_ILLEGAL] = { any_illegal, any_illegal },
+};

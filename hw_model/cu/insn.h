@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* insn.h - instructions of the compute unit: what rv64.def's columns mean, and the decoded form. */
+#ifndef HW_CU_INSN_H
+#define HW_CU_INSN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cu_warp;
+struct cu_uop;
+/** Carries out one instruction on a warp. Value: what comes next; NULL: this warp cannot go on (blocked, done, faulted). */
+typedef const struct cu_uop *(*cu_handler)(struct cu_warp *w, const struct cu_uop *u);
+
+enum cu_op {
+#define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) CU_OP_##id_,
+#include "rv64.def"
+#undef RV
+    CU_OP_COUNT,
+    CU_OP_ILLEGAL = CU_OP_COUNT,
+};
+
+/** Operand fields. x and f say which file; the fields not named are not operands. */
+enum cu_format {
+    CU_FMT_N,    /**< none */
+    CU_FMT_R,    /**< x rd, x rs1, x rs2 */
+    CU_FMT_I,    /**< x rd, x rs1, imm12 */
+    CU_FMT_SH,   /**< x rd, x rs1, shamt6 */
+    CU_FMT_S,    /**< x rs1, x rs2, store offset */
+    CU_FMT_B,    /**< x rs1, x rs2, branch offset */
+    CU_FMT_U,    /**< x rd, imm20 */
+    CU_FMT_J,    /**< x rd, jump offset */
+    CU_FMT_CSR,  /**< x rd, x rs1, csr number */
+    CU_FMT_CSRI, /**< x rd, uimm5 in rs1, csr number */
+    CU_FMT_FL,   /**< f rd, x rs1, imm12 */
+    CU_FMT_FS,   /**< x rs1, f rs2, store offset */
+    CU_FMT_F4,   /**< f rd, f rs1, f rs2, f rs3 */
+    CU_FMT_FFF,  /**< f rd, f rs1, f rs2 */
+    CU_FMT_FF,   /**< f rd, f rs1 */
+    CU_FMT_XFF,  /**< x rd, f rs1, f rs2 */
+    CU_FMT_XF,   /**< x rd, f rs1 */
+    CU_FMT_FX,   /**< f rd, x rs1 */
+    CU_FMT_FFX,  /**< f rd, f rs1, x rs2 */
+    CU_FMT_FXF,  /**< f rd, x rs1, f rs2 */
+    CU_FMT_CAS,  /**< x rd in and out, x rs1, x rs2 */
+};
+
+enum cu_latency { CU_LAT_ALU, CU_LAT_MUL, CU_LAT_DIV, CU_LAT_FP, CU_LAT_FDIV, CU_LAT_SPEC, CU_LAT_MEM, CU_LAT_COUNT };
+
+struct cu_insn {
+    const char *mnemonic;
+    uint32_t match, mask;
+    uint8_t format, latency;
+};
+extern const struct cu_insn cu_insns[CU_OP_COUNT];
+
+/** Format of an operation; folds for a constant. */
+static inline __attribute__((always_inline)) enum cu_format cu_insn_format(unsigned op)
+{
+    switch (op) {
+#define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) case CU_OP_##id_: return CU_FMT_##format_;
+#include "rv64.def"
+#undef RV
+    default: return CU_FMT_N;
+    }
+}
+
+/* Scoreboard slots: x0..x31, f0..f31, then a slot that takes what nobody reads. Slot 0 (x0) is always ready. */
+#define CU_SLOT_F 32u
+#define CU_SLOT_NONE 64u
+#define CU_SLOT_COUNT 65u
+/* Register that results for x0 go to. */
+#define CU_REG_SINK 32u
+
+enum cu_uop_flag {
+    CU_UOP_JOIN = 1,      /**< some branch reconverges here */
+    CU_UOP_FAR = 2,       /**< branch target lies outside the region */
+    CU_UOP_ENTRY = 4,     /**< a function whose branches have been analysed starts here */
+    CU_UOP_DECODED = 8,
+    CU_UOP_MEMORY = 16,
+};
+
+/* Where a branch's paths meet again: index of a micro-op, or one of these. */
+#define CU_RECONV_NONE UINT32_MAX        /**< not known */
+#define CU_RECONV_EXIT (UINT32_MAX - 1u) /**< the function's return */
+
+struct cu_uop {
+    cu_handler fn[2];          /**< all 32 lanes, some lanes */
+    int64_t imm;               /**< immediate; AUIPC: the sum; CSR: number */
+    uint32_t bits;             /**< as fetched (16 bits for a compressed one) */
+    int32_t target;            /**< branch, jal: distance in micro-ops */
+    uint32_t reconv;
+    uint16_t op;
+    uint16_t lat;
+    uint8_t rd, rs1, rs2, rs3; /**< register numbers; rd may be CU_REG_SINK */
+    uint8_t d, s1, s2, s3;     /**< scoreboard slots */
+    uint8_t step;              /**< halfwords to the next instruction */
+    uint8_t rm;                /**< rounding mode field */
+    uint8_t flags;             /**< enum cu_uop_flag */
+};
+
+/** Operation and fields from 32 instruction bits. False: no such instruction (uop becomes CU_OP_ILLEGAL). */
+bool cu_decode(uint32_t bits, uint64_t pc, struct cu_uop *uop_out);
+/** The 32-bit form of a compressed instruction; 0: there is none. */
+uint32_t cu_expand_rvc(uint16_t half);
+
+#endif

@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: MIT */
+/* sched.c - dispatches: workgroups over compute units by occupancy, warps in device time, faults, sabotage. */
+/*
+ * What the timing model simplifies. A compute unit runs in epochs of EPOCH cycles. Inside one, each warp runs on a time line of its
+ * own: an instruction issues when its operands are there (scoreboard, latency classes, cache tags), at most one a cycle. The warps
+ * share the unit as fluids do: the epoch takes as long as the longest of its own span, the issue slots that all warps together used, and
+ * the bytes of DRAM against this unit's share of the bandwidth. So a warp is run in long batches (which is what makes the
+ * model fast), and results and cycles do not depend on how the caller slices its budget: the work of an epoch is done when its
+ * first cycle is asked for, and reported when its cycles have passed.
+ */
+#include <assert.h>
+#include <immintrin.h>
+#include <string.h>
+
+#include <umd/umd_log.h>
+
+#include "cu_priv.h"
+#include "record.h"
+#include "sys.h"
+
+UMD_LOG_MODULE("hw.cu");
+
+#define EPOCH 1024u
+#define BATCH_ALIGN 64u
+#define HANG_AFTER 4u      /* instructions of a warp before a sabotaged unit stops */
+#define ILLEGAL_AT 4u      /* instruction of the first warp that is fetched wrong */
+#define MXCSR_DEFAULT 0x1f80u
+
+static bool force_base;
+
+void cu_exec_force_base(bool on)
+{
+    force_base = on;
+}
+
+static void pick_handlers(struct hw_cu_array *a)
+{
+    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512vl");
+
+    a->handlers = wide && !force_base ? cu_exec_avx512 : cu_exec_base;
+}
+
+static uint32_t at_least_one(uint32_t v)
+{
+    return v ? v : 1;
+}
+
+static void set_latencies(struct hw_cu_array *a)
+{
+    const struct hw_cu_config *c = &a->config;
+
+    a->lat[CU_LAT_ALU] = at_least_one(c->lat_alu);
+    a->lat[CU_LAT_MUL] = at_least_one(c->lat_mul);
+    a->lat[CU_LAT_DIV] = at_least_one(c->lat_div);
+    a->lat[CU_LAT_FP] = at_least_one(c->lat_fp);
+    a->lat[CU_LAT_FDIV] = at_least_one(c->lat_fdiv);
+    a->lat[CU_LAT_SPEC] = at_least_one(c->lat_special);
+    a->lat[CU_LAT_MEM] = 1; /* the memory model says */
+}
+
+static bool tags_create(struct cu_tags *t, uint32_t size_B)
+{
+    uint32_t sets = 1;
+
+    while (sets * 2 * 4 * 128 <= size_B)
+        sets *= 2;
+    t->sets = sets;
+    t->line = umd_alloc((uint64_t)sets * 4 * sizeof(*t->line));
+    return t->line != NULL;
+}
+
+static bool cu_create(struct hw_cu_array *a, uint32_t index, struct cu_warp *warps)
+{
+    struct hw_cu *cu = &a->cus[index];
+    const struct hw_cu_config *c = &a->config;
+
+    cu->array = a;
+    cu->index = index;
+    cu->warps = warps;
+    for (uint32_t i = 0; i < c->warps_per_cu; i++) {
+        warps[i].cu = cu;
+        warps[i].slot = i;
+    }
+    cu->groups = umd_alloc(c->warps_per_cu * sizeof(*cu->groups));
+    cu->local = umd_alloc(c->local_B + 8u);
+    return cu->groups && cu->local && tags_create(&cu->l1, c->l1_B);
+}
+
+umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_array **cus_out)
+{
+    struct hw_cu_array *a = umd_alloc(sizeof(*a));
+    struct cu_warp *warps;
+    bool ok;
+
+    assert(config->cu_count && config->warps_per_cu && config->translate);
+    if (!a)
+        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    a->config = *config;
+    a->config.issue_per_cycle = at_least_one(config->issue_per_cycle);
+    a->config.dram_B_per_clk = at_least_one(config->dram_B_per_clk);
+    pick_handlers(a);
+    set_latencies(a);
+    a->cus = umd_alloc(config->cu_count * sizeof(*a->cus));
+    a->warps_mem = umd_alloc((uint64_t)config->cu_count * config->warps_per_cu * sizeof(struct cu_warp) + BATCH_ALIGN);
+    ok = a->cus && a->warps_mem && tags_create(&a->l2, config->l2_B);
+    warps = (struct cu_warp *)(((uintptr_t)a->warps_mem + BATCH_ALIGN - 1) & ~(uintptr_t)(BATCH_ALIGN - 1));
+    for (uint32_t i = 0; ok && i < config->cu_count; i++)
+        ok = cu_create(a, i, warps + (uint64_t)i * config->warps_per_cu);
+    if (!ok) {
+        hw_cu_array_destroy(a);
+        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    }
+    *cus_out = a;
+    return UMD_SUCCESS;
+}
+
+void hw_cu_array_destroy(struct hw_cu_array *cus)
+{
+    if (!cus)
+        return;
+    cu_regions_drop(cus);
+    for (uint32_t i = 0; cus->cus && i < cus->config.cu_count; i++) {
+        umd_free(cus->cus[i].groups);
+        umd_free(cus->cus[i].local);
+        umd_free(cus->cus[i].l1.line);
+    }
+    umd_free(cus->l2.line);
+    umd_free(cus->cus);
+    umd_free(cus->warps_mem);
+    umd_free(cus);
+}
+
+void hw_cu_set_scratch(struct hw_cu_array *cus, uint8_t *scratch, uint32_t private_B)
+{
+    cus->config.scratch = scratch;
+    cus->config.private_B = private_B;
+}
+
+void hw_cu_set_functional(struct hw_cu_array *cus, bool functional)
+{
+    cus->config.functional = functional;
+}
+
+void hw_cu_invalidate(struct hw_cu_array *cus)
+{
+    for (uint32_t i = 0; i < cus->config.cu_count; i++)
+        memset(cus->cus[i].tlb, 0, sizeof(cus->cus[i].tlb));
+    if (cus->state == HW_CU_RUNNING || cus->state == HW_CU_HUNG)
+        cus->flush_code = true; /* warps stand in it; they decode it again */
+    else
+        cu_regions_drop(cus);
+}
+
+void hw_cu_get_counters(const struct hw_cu_array *cus, struct hw_cu_counters *counters_out)
+{
+    *counters_out = cus->counters;
+}
+
+/* ---- Faults ---- */
+
+const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_t fault, uint32_t access, uint64_t va, unsigned lane,
+                              uint64_t data)
+{
+    struct hw_cu *cu = w->cu;
+    struct hw_cu_array *a = cu->array;
+
+    if (a->faulted)
+        return NULL;
+    a->faulted = true;
+    a->counters.faults++;
+    a->fault = (struct hw_cu_fault){
+        .fault = fault, .va = va, .pc = cu_pc(w->rg, u), .info = PETREL_FAULT_INFO(access, lane, w->index, cu->index),
+        .wg = w->group->linear, .data = data,
+    };
+    a->fault_clock = cu->real + (w->now > cu->start ? w->now - cu->start : 0);
+    UMD_LOG(UMD_LOG_DEBUG, "fault kind=%u va=0x%llx pc=0x%llx lane=%u warp=%u cu=%u wg=%llu", fault, (unsigned long long)va,
+            (unsigned long long)a->fault.pc, lane, w->index, cu->index, (unsigned long long)w->group->linear);
+    return NULL;
+}
+
+/* ---- Workgroups ---- */
+
+void cu_warp_set_mask(struct cu_warp *w, uint32_t mask)
+{
+    w->mask = mask;
+    w->active = (uint32_t)__builtin_popcount(mask);
+    w->partial = mask != CU_ALL;
+    for (unsigned l = 0; l < CU_LANES; l++) {
+        ((int64_t *)w->m64)[l] = -(int64_t)(mask >> l & 1);
+        ((int32_t *)w->m32)[l] = -(int32_t)(mask >> l & 1);
+    }
+}
+
+static void warp_ids(struct cu_warp *w, uint32_t first)
+{
+    const struct petrel_dispatch *d = &w->cu->array->d;
+    const uint32_t block[2] = { d->block[0], d->block[1] };
+    uint32_t x = first % block[0], y = first / block[0] % block[1], z = first / block[0] / block[1];
+
+    for (unsigned l = 0; l < CU_LANES; l++) {
+        w->lid[0].u[l] = x;
+        w->lid[1].u[l] = y;
+        w->lid[2].u[l] = z;
+        if (++x == block[0]) {
+            x = 0;
+            if (++y == block[1]) {
+                y = 0;
+                z++;
+            }
+        }
+    }
+}
+
+/* ABI state at entry: a0 arguments, ra ends the lane, sp at the top of the lane's private window, tp the lane's place. */
+static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now)
+{
+    struct hw_cu_array *a = w->cu->array;
+    uint64_t place = (uint64_t)(w->cu->index * a->config.warps_per_cu + w->slot) * CU_LANES;
+
+    w->used = true;
+    w->group = g;
+    w->index = index;
+    w->now = now;
+    w->f_single = CU_ALL;
+    w->frm = w->fflags = 0;
+    w->stamp = w->ages = w->instr = 0;
+    for (unsigned l = 0; l < CU_LANES; l++) {
+        w->x[1].u[l] = CU_RETURN_VA;
+        w->x[2].u[l] = PETREL_PRIVATE_BASE + (place + l + 1) * a->config.private_B;
+        w->x[4].u[l] = place + l;
+        w->x[10].u[l] = a->d.args_va;
+        w->resv_va[l] = 1;
+    }
+    memset(w->ready, 0, sizeof(w->ready));
+    warp_ids(w, index * CU_LANES);
+    cu_path_start(w, lanes >= CU_LANES ? CU_ALL : (1u << lanes) - 1, a->code->uops + (a->d.entry_va - a->code->va) / 2, a->code);
+}
+
+static struct cu_group *free_group(struct hw_cu *cu, uint32_t *place_out)
+{
+    for (uint32_t i = 0; i < cu->array->groups_per_cu; i++) {
+        if (!cu->groups[i].used) {
+            *place_out = i;
+            return &cu->groups[i];
+        }
+    }
+    return NULL;
+}
+
+/* Starts the next workgroup on cu if there is one and it has room. */
+static bool group_launch(struct hw_cu *cu, uint64_t now)
+{
+    struct hw_cu_array *a = cu->array;
+    const struct petrel_dispatch *d = &a->d;
+    uint32_t place, lanes = d->block[0] * d->block[1] * d->block[2], slot = 0;
+    struct cu_group *g = a->next_group < a->group_total ? free_group(cu, &place) : NULL;
+
+    if (!g)
+        return false;
+    g->used = true;
+    g->linear = a->next_group++;
+    g->id[0] = (uint32_t)(g->linear % d->grid[0]);
+    g->id[1] = (uint32_t)(g->linear / d->grid[0] % d->grid[1]);
+    g->id[2] = (uint32_t)(g->linear / d->grid[0] / d->grid[1]);
+    g->live = lanes;
+    g->waiting = 0;
+    g->warps = a->warps_per_group;
+    g->local = cu->local + (uint64_t)place * ((d->local_B + 7u) & ~7u);
+    memset(g->local, 0, d->local_B);
+    for (uint32_t i = 0; i < g->warps; i++, lanes -= lanes < CU_LANES ? lanes : CU_LANES) {
+        while (cu->warps[slot].used)
+            slot++;
+        g->warp[i] = &cu->warps[slot];
+        warp_start(g->warp[i], g, i, lanes, now);
+    }
+    cu->group_count++;
+    return true;
+}
+
+static void group_retire(struct hw_cu *cu, struct cu_group *g)
+{
+    for (uint32_t i = 0; i < g->warps; i++)
+        g->warp[i]->used = false;
+    g->used = false;
+    cu->group_count--;
+    cu->array->counters.workgroups++;
+}
+
+static bool resources_fit(const struct hw_cu_array *a, const struct petrel_dispatch *d, struct hw_cu_fault *fault_out)
+{
+    uint64_t lanes = (uint64_t)d->block[0] * d->block[1] * d->block[2], warps = (lanes + CU_LANES - 1) / CU_LANES;
+
+    if (lanes && warps <= CU_LANES && warps <= a->config.warps_per_cu && d->local_B <= a->config.local_B &&
+        (!a->config.regs_per_cu || warps * 64 <= a->config.regs_per_cu))
+        return true;
+    *fault_out = (struct hw_cu_fault){ .fault = PETREL_FAULT_RESOURCES, .pc = d->entry_va };
+    return false;
+}
+
+static uint32_t groups_fitting(const struct hw_cu_array *a)
+{
+    uint32_t n = a->config.warps_per_cu / a->warps_per_group, local = (a->d.local_B + 7u) & ~7u;
+
+    if (local && a->config.local_B / local < n)
+        n = a->config.local_B / local;
+    if (a->config.regs_per_cu && a->config.regs_per_cu / (a->warps_per_group * 64) < n)
+        n = a->config.regs_per_cu / (a->warps_per_group * 64);
+    return at_least_one(n);
+}
+
+static bool load_code(struct hw_cu_array *a, struct hw_cu_fault *fault_out)
+{
+    const struct petrel_dispatch *d = &a->d;
+    uint64_t va = d->code_va, size_B = d->code_B;
+    struct hw_xlat x;
+    uint32_t fault = d->entry_va & 1 ? PETREL_FAULT_MISALIGNED : d->entry_va >= PETREL_VA_USER_END ? PETREL_FAULT_PAGE :
+                     a->config.translate(a->config.translate_priv, a->root, d->entry_va, PETREL_ACCESS_EXEC, &x);
+
+    if (!fault && !(x.rights & PETREL_PTE_EXEC))
+        fault = PETREL_FAULT_ACCESS;
+    if (!fault && (d->entry_va - va >= size_B || va & 1)) { /* code outside of what was announced: by the page */
+        va = d->entry_va & ~(uint64_t)(PETREL_PAGE_SIZE - 1);
+        size_B = PETREL_PAGE_SIZE;
+    }
+    if (!fault) {
+        a->code = cu_region_get(a, a->root, va, size_B);
+        if (a->code && d->entry_va - a->code->va < a->code->size_B) {
+            cu_converge_function(a, a->code, (uint32_t)((d->entry_va - a->code->va) / 2));
+            return true;
+        }
+        fault = PETREL_FAULT_RESOURCES;
+    }
+    *fault_out = (struct hw_cu_fault){ .fault = fault, .va = d->entry_va, .pc = d->entry_va,
+                                       .info = PETREL_FAULT_INFO(PETREL_ACCESS_EXEC, 0, 0, 0) };
+    return false;
+}
+
+static void cu_begin(struct hw_cu *cu)
+{
+    const struct hw_cu_array *a = cu->array;
+
+    cu->start = cu->end = cu->real = cu->last = cu->issued = cu->dram_B = 0;
+    cu->hung = false;
+    cu->group_count = 0;
+    memset(cu->groups, 0, a->config.warps_per_cu * sizeof(*cu->groups));
+    memset(cu->tlb, 0, sizeof(cu->tlb));
+    memset(cu->l1.line, 0, (uint64_t)cu->l1.sets * 4 * sizeof(*cu->l1.line));
+    for (uint32_t i = 0; i < a->config.warps_per_cu; i++) {
+        struct cu_warp *w = &cu->warps[i];
+
+        w->used = false;
+        w->u = NULL;
+        memset(w->x, 0, sizeof(w->x)); /* nothing of another context is left to read */
+        memset(w->f, 0, sizeof(w->f));
+    }
+}
+
+bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint64_t root, const struct hw_cu_sabotage *sabotage,
+                 struct hw_cu_fault *fault_out)
+{
+    struct hw_cu_array *a = cus;
+    bool launched = true;
+
+    assert(a->state != HW_CU_RUNNING && a->state != HW_CU_HUNG);
+    if (!resources_fit(a, d, fault_out))
+        return false;
+    a->d = *d;
+    a->root = root;
+    a->sabotage = sabotage ? *sabotage : (struct hw_cu_sabotage){ 0 };
+    if (!load_code(a, fault_out))
+        return false;
+    a->warps_per_group = (d->block[0] * d->block[1] * d->block[2] + CU_LANES - 1) / CU_LANES;
+    a->groups_per_cu = groups_fitting(a);
+    a->group_total = (uint64_t)d->grid[0] * d->grid[1] * d->grid[2];
+    a->next_group = 0;
+    a->clock = 0;
+    a->faulted = false;
+    a->flush_code = false;
+    for (uint32_t i = 0; i < a->config.cu_count; i++)
+        cu_begin(&a->cus[i]);
+    while (launched) { /* one each in turn, until all is full */
+        launched = false;
+        for (uint32_t i = 0; i < a->config.cu_count; i++)
+            launched |= group_launch(&a->cus[i], 0);
+    }
+    a->state = HW_CU_RUNNING;
+    return true;
+}
+
+void hw_cu_kill(struct hw_cu_array *cus)
+{
+    for (uint32_t i = 0; i < cus->config.cu_count; i++) {
+        cus->cus[i].group_count = 0;
+        for (uint32_t k = 0; k < cus->config.warps_per_cu; k++) {
+            cus->cus[i].groups[k].used = false;
+            cus->cus[i].warps[k].used = false;
+        }
+    }
+    cus->next_group = cus->group_total = 0;
+    cus->state = HW_CU_IDLE;
+    if (cus->flush_code)
+        cu_regions_drop(cus);
+    cus->flush_code = false;
+}
+
+/* ---- Sabotage ---- */
+
+static bool sabotaged(const struct hw_cu_array *a)
+{
+    return a->sabotage.hang || a->sabotage.wild || a->sabotage.illegal;
+}
+
+/* The access of lane 0 goes astray: its base register is bent for this one instruction. */
+static const struct cu_uop *run_wild(struct cu_warp *w, const struct cu_uop *u)
+{
+    uint64_t saved = w->x[u->rs1].u[0];
+    const struct cu_uop *next;
+
+    w->cu->array->sabotage.wild = false;
+    w->x[u->rs1].u[0] = w->cu->array->sabotage.wild_va - (uint64_t)u->imm;
+    next = w->cu->array->handlers[u->op][w->partial](w, u);
+    if (u->rd != u->rs1 || cu_insns[u->op].format == CU_FMT_FL)
+        w->x[u->rs1].u[0] = saved;
+    return next;
+}
+
+static const struct cu_uop *run_illegal(struct cu_warp *w, const struct cu_uop *u)
+{
+    struct cu_uop *own = w->rg->uops + (u - w->rg->uops), keep = *own;
+    const struct cu_uop *next;
+
+    w->cu->array->sabotage.illegal = false;
+    cu_decode(w->cu->array->sabotage.illegal_bits, cu_pc(w->rg, u), own);
+    own->flags |= CU_UOP_DECODED | CU_UOP_FAR;
+    own->lat = 1;
+    next = w->cu->array->handlers[own->op][w->partial](w, own);
+    *own = keep;
+    return next;
+}
+
+/* One instruction under a sabotage. *next_out is what follows; false: the warp stops for this epoch. */
+static bool sabotage_step(struct cu_warp *w, const struct cu_uop *u, const struct cu_uop **next_out)
+{
+    struct hw_cu_array *a = w->cu->array;
+    bool first = w->group->linear == 0 && w->index == 0;
+
+    if (a->sabotage.hang && w->cu->index == 0 && w->instr >= HANG_AFTER) {
+        w->cu->hung = true;
+        *next_out = u;
+        return false;
+    }
+    if (first && a->sabotage.illegal && w->instr >= ILLEGAL_AT)
+        *next_out = run_illegal(w, u);
+    else if (first && a->sabotage.wild && u->flags & CU_UOP_MEMORY && w->mask & 1)
+        *next_out = run_wild(w, u);
+    else
+        *next_out = u->fn[w->partial](w, u);
+    return true;
+}
+
+/* ---- Running ---- */
+
+static inline uint64_t later(uint64_t x, uint64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* The inner loop: one warp until the epoch ends or it cannot go on. */
+static const struct cu_uop *run_timed(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
+{
+    uint64_t t = w->now, n = 0, lanes = 0;
+
+    while (u) {
+        t = later(later(t, w->ready[u->s1]), later(w->ready[u->s2], w->ready[u->s3]));
+        w->now = t;
+        if (t >= end)
+            break;
+        w->ready[u->d] = t + u->lat;
+        n++;
+        lanes += w->active;
+        u = u->fn[w->partial](w, u);
+        t++;
+        if (__builtin_expect(--w->fuel == 0, 0) && u)
+            u = cu_path_age(w, u);
+    }
+    w->now = later(t, w->now);
+    w->instr += n;
+    w->cu->issued += n;
+    w->cu->array->counters.lane_instr += lanes;
+    return u;
+}
+
+static const struct cu_uop *run_functional(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
+{
+    uint64_t n = 0, lanes = 0;
+
+    while (u && w->now < end) {
+        n++;
+        lanes += w->active;
+        u = u->fn[w->partial](w, u);
+        w->now++;
+        if (__builtin_expect(--w->fuel == 0, 0) && u)
+            u = cu_path_age(w, u);
+    }
+    w->instr += n;
+    w->cu->issued += n;
+    w->cu->array->counters.lane_instr += lanes;
+    return u;
+}
+
+static const struct cu_uop *run_sabotaged(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
+{
+    while (u && w->now < end && !w->cu->hung) {
+        if (!(u->flags & CU_UOP_DECODED)) {
+            u = u->fn[w->partial](w, u);
+            continue;
+        }
+        w->cu->array->counters.lane_instr += w->active;
+        if (!sabotage_step(w, u, &u))
+            break;
+        w->instr++;
+        w->cu->issued++;
+        w->now++;
+        if (--w->fuel == 0 && u)
+            u = cu_path_age(w, u);
+    }
+    return u;
+}
+
+/* All warps of the group stand, not all lanes have exited: nobody can come to the rescue. */
+static void check_stuck(struct cu_warp *w)
+{
+    struct cu_group *g = w->group;
+
+    if (!g->live || w->cu->array->faulted)
+        return;
+    for (uint32_t i = 0; i < g->warps; i++)
+        if (g->warp[i]->u)
+            return;
+    for (uint32_t i = 0; i < g->warps; i++) {
+        struct cu_warp *other = g->warp[i];
+
+        for (unsigned k = 0; k < CU_PATHS; k++) {
+            struct cu_path *p = &other->path[k];
+
+            if (p->state != CU_PATH_BARRIER && p->state != CU_PATH_SYNC && p->state != CU_PATH_GROUP)
+                continue;
+            other->rg = p->rg;
+            cu_fault(other, p->state == CU_PATH_GROUP ? p->u : p->u - 2, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, 0,
+                     cu_first_lane(p->mask), PETREL_TRAP_BARRIER);
+            return;
+        }
+    }
+    assert(!"lanes wait for nothing");
+}
+
+static void warp_run(struct cu_warp *w, uint64_t end)
+{
+    struct hw_cu *cu = w->cu;
+    struct hw_cu_array *a = cu->array;
+    const struct cu_uop *u = w->u;
+
+    _mm_setcsr(MXCSR_DEFAULT);
+    if (sabotaged(a))
+        u = run_sabotaged(w, u, end);
+    else if (a->config.functional)
+        u = run_functional(w, u, end);
+    else
+        u = run_timed(w, u, end);
+    cu_flags_collect(w);
+    w->u = u;
+    if (u)
+        w->path[w->cur].u = u;
+    else
+        check_stuck(w);
+    cu->last = later(cu->last, w->now);
+    if (!w->group->live && !a->faulted) {
+        group_retire(cu, w->group);
+        group_launch(cu, w->now);
+    }
+}
+
+static void flush_code(struct hw_cu_array *a)
+{
+    for (struct cu_region *rg = a->regions; rg; rg = rg->next)
+        cu_region_redecode(a, rg);
+    cu_converge_function(a, a->code, (uint32_t)((a->d.entry_va - a->code->va) / 2));
+    a->flush_code = false;
+}
+
+/* Device cycles that the epoch took. */
+static uint64_t epoch_span(struct hw_cu *cu)
+{
+    struct hw_cu_array *a = cu->array;
+    uint64_t span = cu->group_count ? EPOCH : later(cu->last, cu->start) - cu->start, busy = 0;
+
+    if (a->config.functional) {
+        uint64_t issued = cu->issued;
+
+        return issued ? issued : span;
+    }
+    for (uint32_t i = 0; i < a->config.cu_count; i++)
+        busy += a->cus[i].group_count || &a->cus[i] == cu;
+    span = later(span, cu->issued / a->config.issue_per_cycle);
+    return later(span, cu->dram_B * busy / a->config.dram_B_per_clk);
+}
+
+static void epoch_run(struct hw_cu *cu)
+{
+    struct hw_cu_array *a = cu->array;
+    bool again = true;
+
+    if (a->flush_code)
+        flush_code(a);
+    cu->issued = cu->dram_B = 0;
+    cu->end = cu->start + EPOCH;
+    while (again && !a->faulted && !cu->hung) {
+        again = false;
+        for (uint32_t i = 0; i < a->config.warps_per_cu && !a->faulted && !cu->hung; i++) {
+            struct cu_warp *w = &cu->warps[i];
+
+            if (w->used && w->u && w->now < cu->end) {
+                warp_run(w, cu->end);
+                again = true;
+            }
+        }
+    }
+    a->counters.warp_instr += cu->issued;
+    cu->real += epoch_span(cu);
+    cu->start = cu->end;
+}
+
+/* The unit that is furthest behind; NULL: none can issue. *hung_out: one stands for ever. */
+static struct hw_cu *next_cu(struct hw_cu_array *a, bool *hung_out)
+{
+    struct hw_cu *best = NULL;
+
+    *hung_out = false;
+    for (uint32_t i = 0; i < a->config.cu_count; i++) {
+        struct hw_cu *cu = &a->cus[i];
+
+        *hung_out |= cu->hung;
+        if (!cu->hung && cu->group_count && (!best || cu->real < best->real))
+            best = cu;
+    }
+    return best;
+}
+
+static uint64_t end_clock(const struct hw_cu_array *a)
+{
+    uint64_t end = 0;
+
+    for (uint32_t i = 0; i < a->config.cu_count; i++)
+        end = later(end, a->cus[i].real);
+    return end;
+}
+
+/* Runs what is due by `target`. Value: the state once `*end_out`, where it is DONE or FAULTED, has come. */
+static enum hw_cu_state advance(struct hw_cu_array *a, uint64_t target, uint64_t *end_out)
+{
+    bool hung;
+
+    for (;;) {
+        struct hw_cu *cu = a->faulted ? NULL : next_cu(a, &hung);
+
+        if (a->faulted) {
+            *end_out = a->fault_clock;
+            return HW_CU_FAULTED;
+        }
+        if (!cu && hung) {
+            *end_out = target;
+            return HW_CU_HUNG;
+        }
+        if (!cu) {
+            *end_out = end_clock(a);
+            return HW_CU_DONE;
+        }
+        if (cu->real >= target)
+            return HW_CU_RUNNING;
+        epoch_run(cu);
+    }
+}
+
+enum hw_cu_state hw_cu_run(struct hw_cu_array *cus, uint64_t budget, uint64_t *cycles_out, struct hw_cu_fault *fault_out)
+{
+    struct hw_cu_array *a = cus;
+    unsigned csr = _mm_getcsr();
+    uint64_t target = budget > UINT64_MAX - a->clock ? UINT64_MAX : a->clock + budget, end = target;
+    enum hw_cu_state state;
+
+    if (a->state != HW_CU_RUNNING && a->state != HW_CU_HUNG)
+        return a->state;
+    state = advance(a, target, &end);
+    _mm_setcsr(csr);
+    if (end > target) { /* done, but not yet in device time */
+        end = target;
+        state = HW_CU_RUNNING;
+    }
+    end = later(end, a->clock);
+    *cycles_out += end - a->clock;
+    a->counters.cycles += end - a->clock;
+    a->clock = end;
+    a->state = state;
+    if (state == HW_CU_FAULTED)
+        *fault_out = a->fault;
+    return state;
+}
+
+bool hw_cu_probe(struct hw_cu_array *cus, struct hw_cu_fault *where_out)
+{
+    for (uint32_t i = 0; i < cus->config.cu_count; i++)
+        if (cus->cus[i].hung)
+            return false;
+    for (uint32_t i = 0; i < cus->config.cu_count; i++) {
+        for (uint32_t k = 0; k < cus->config.warps_per_cu; k++) {
+            struct cu_warp *w = &cus->cus[i].warps[k];
+
+            if (!w->used || !w->u || !w->rg)
+                continue;
+            *where_out = (struct hw_cu_fault){ .pc = cu_pc(w->rg, w->u), .wg = w->group->linear,
+                                               .info = PETREL_FAULT_INFO(PETREL_ACCESS_EXEC, cu_first_lane(w->mask), w->index, i) };
+            return true;
+        }
+    }
+    *where_out = (struct hw_cu_fault){ 0 };
+    return true;
+}
