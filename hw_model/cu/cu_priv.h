@@ -11,6 +11,7 @@
 #define CU_LANES 32u
 #define CU_ALL UINT32_MAX
 
+#pragma GCC diagnostic ignored "-Wpsabi" /* no function with vector arguments is left uninlined */
 /* Lane vectors: gcc and clang split them to what the host has. */
 typedef int64_t v8 __attribute__((vector_size(64), aligned(64)));
 typedef uint64_t u8v __attribute__((vector_size(64), aligned(64)));

@@ -7,9 +7,6 @@
  * A handler is kind(warp, uop, op, partial) with op and partial constant: the compiler folds the switches away. Handlers are
  * always inlined into the wrappers of exec_table.h.
  */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi" /* nothing with vector arguments is left uninlined */
-#endif
 #define INLINE static inline __attribute__((always_inline))
 #define LIKELY(x_) __builtin_expect(!!(x_), 1)
 #define UNLIKELY(x_) __builtin_expect(!!(x_), 0)
