@@ -211,6 +211,7 @@ static void cp_run_FENCE(struct hw_ring *ring)
         return;
     }
     uint64_t *at = (uint64_t *)((uint8_t *)dev->vram.cpu + pa);
+    hw_clock_advance_to(&dev->clock, ring->t_ns); /* nobody sees a fence of the future */
     __atomic_store_n(at + 1, ring->t_ns, __ATOMIC_RELAXED);
     __atomic_store_n(at, seq, __ATOMIC_RELEASE); /* who sees seq sees the time */
     if (dev->last_store_ns < ring->t_ns)

@@ -149,13 +149,15 @@ static bool device_slice(struct hw_device *dev, uint64_t end_ns)
         if (atomic_load(&dev->reset_asked) || atomic_load(&dev->stop))
             break;
     }
-    /* Rings that go on keep their own time, which the next slice starts from: the clock may not pass them by. */
-    uint64_t clock_ns = reached_ns;
+    /* Rings that go on keep their own time: the clock does not pass the slowest, nor the end when all are beyond it. */
+    uint64_t slowest_ns = HW_NEVER;
     for (uint32_t i = 0; i < PETREL_RING_COUNT; i++) {
-        if (dev->rings[i].active && dev->rings[i].t_ns < clock_ns && hw_ring_runnable(&dev->rings[i]))
-            clock_ns = dev->rings[i].t_ns;
+        if (dev->rings[i].active && hw_ring_runnable(&dev->rings[i]) && dev->rings[i].t_ns < slowest_ns)
+            slowest_ns = dev->rings[i].t_ns;
     }
-    hw_clock_advance_to(&dev->clock, clock_ns);
+    if (slowest_ns != HW_NEVER)
+        reached_ns = slowest_ns < end_ns ? slowest_ns : end_ns;
+    hw_clock_advance_to(&dev->clock, reached_ns);
     return delivered;
 }
 

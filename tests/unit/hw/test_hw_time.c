@@ -247,6 +247,36 @@ static void test_stepped_is_deterministic(void **state)
     assert_true(run_program() == first);
 }
 
+/* Any budget makes headway; time passes by about the budget, and a fence is never ahead of the clock. */
+static void test_small_budgets(void **state)
+{
+    static const uint64_t budgets[] = { 1, 7, 100, 999, 12345 };
+    for (size_t b = 0; b < 5; b++) {
+        struct hwt *t = hwt_boot(HW_RUN_STEPPED);
+        for (uint64_t i = 0; i < 16; i++)
+            hwt_map_huge(t, 0x400000000ull + (i << 21), HWT_DATA_AT + (i << 21), HWT_RW);
+        for (uint32_t r = 0; r < 2; r++) {
+            hwt_context(t, r, 1);
+            for (uint32_t i = 0; i < 4; i++) {
+                hwt_copy(t, r, 0x400000000ull + r * 0x1000000, 0x400800000ull + r * 0x1000000, 5000 + 40000 * (r ^ (i & 1)));
+                hwt_fence(t, r, true);
+            }
+            hwt_doorbell(t, r);
+        }
+        uint32_t pumps = 0;
+        while (hwt_fence_value(t, C) < 4 || hwt_fence_value(t, D) < 4) {
+            const uint64_t from_ns = hwt_r64(t, R_CLOCK_NS);
+            hw_device_pump(t->dev, budgets[b]);
+            const uint64_t now_ns = hwt_r64(t, R_CLOCK_NS);
+            assert_true(now_ns >= from_ns && now_ns <= from_ns + budgets[b] + 3000);
+            for (uint32_t r = 0; r < 2; r++)
+                assert_true(*(uint64_t *)(t->vram + HWT_FENCE_AT + r * 64 + 8) <= now_ns);
+            assert_true(++pumps < 100000);
+        }
+        hwt_destroy(t);
+    }
+}
+
 /* ---- Many threads ---- */
 
 struct storm {
@@ -362,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_callback_rings),
         cmocka_unit_test(test_callback_resets_at_once),
         cmocka_unit_test(test_stepped_is_deterministic),
+        cmocka_unit_test(test_small_budgets),
         cmocka_unit_test(test_register_storm),
         cmocka_unit_test(test_doorbell_cost),
     };
