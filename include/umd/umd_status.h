@@ -173,6 +173,8 @@ typedef enum umdStatus {
     UMD_ERR_INIT_CARRIER = -5006,
     /** The device or this build does not have the feature that was asked for. Do without it, or use another device or build. */
     UMD_ERR_INIT_UNSUPPORTED = -5007,
+    /** The library has not been started, or has been shut down. Call umdInit first, and shut down after the last call. */
+    UMD_ERR_INIT_REQUIRED = -5008,
     /** An invariant of the driver does not hold. Save the log and report it. */
     UMD_ERR_INTERNAL = -6000,
     /** A call was about to return a code outside its list; the record has the raw value. Save the log and report it. */
