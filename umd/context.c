@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* context.c - contexts: address space, children, sticky failure, callbacks. */
+#include "context.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "library.h"
+#include "stream.h"
+
+UMD_LOG_MODULE("umd.context");
+
+static _Atomic(uint64_t) next_context_id = 1;
+static _Thread_local struct umd_context *in_callback;
+
+struct umd_context *umd_context_in_callback(void)
+{
+    return in_callback;
+}
+
+/* ---- Life ---- */
+
+static void context_release(struct umd_object *obj)
+{
+    struct umd_context *ctx = (struct umd_context *)obj;
+
+    assert(!ctx->children); /* each holds a reference */
+    umd_memory_fini(ctx);
+    if (ctx->vm_id) {
+        struct drm_petrel_vm_destroy d = { .vm_id = ctx->vm_id };
+        umdStatus st = umd_device_ioctl(ctx->dev, DRM_IOCTL_PETREL_VM_DESTROY, &d);
+        if (st < 0)
+            UMD_ABSORB(st, "the address space goes with the device file");
+    }
+    umd_va_fini(&ctx->va);
+    umd_mutex_lock(&ctx->dev->lock);
+    for (struct umd_context **p = &ctx->dev->contexts; *p; p = &(*p)->next)
+        if (*p == ctx) {
+            *p = ctx->next;
+            break;
+        }
+    umd_mutex_unlock(&ctx->dev->lock);
+    UMD_LOG(UMD_LOG_INFO, "context destroyed id=%" PRIu64, ctx->id);
+    umd_cond_fini(&ctx->mem_changed);
+    umd_mutex_fini(&ctx->mem_lock);
+    umd_cond_fini(&ctx->changed);
+    umd_mutex_fini(&ctx->lock);
+    umd_object_put(&ctx->dev->obj);
+    umd_free(ctx);
+}
+
+static umdStatus context_create(struct umd_device *dev, umdContext *context_out)
+{
+    struct drm_petrel_vm_create v = { 0 };
+
+    umdStatus st = umd_device_check(dev);
+    if (st < 0)
+        return UMD_HOP(st);
+    struct umd_context *ctx = umd_alloc(sizeof(*ctx));
+    if (!ctx)
+        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    umd_object_ref(&dev->obj);
+    ctx->dev = dev;
+    ctx->obj.release = context_release;
+    ctx->id = atomic_fetch_add(&next_context_id, 1);
+    atomic_store(&ctx->next_cmdbuf, 1);
+    atomic_store(&ctx->next_stream, 1);
+    umd_mutex_init(&ctx->lock, "umd context", 20);
+    umd_cond_init(&ctx->changed);
+    umd_mutex_init(&ctx->mem_lock, "umd memory", 34);
+    umd_cond_init(&ctx->mem_changed);
+    umd_record_set_context(ctx->id);
+    st = umd_va_init(&ctx->va, dev->info.va_start ? dev->info.va_start : 0x10000, dev->info.va_end);
+    if (st == UMD_SUCCESS)
+        st = umd_device_ioctl(dev, DRM_IOCTL_PETREL_VM_CREATE, &v);
+    if (st == UMD_SUCCESS) {
+        ctx->vm_id = v.vm_id;
+        st = umd_handle_open(&ctx->obj, UMD_OBJ_CONTEXT);
+    }
+    if (st < 0) {
+        umd_error_keep(st, context_release(&ctx->obj));
+        return UMD_HOP(st);
+    }
+    /* Nothing below can fail. */
+    umd_mutex_lock(&dev->lock);
+    ctx->next = dev->contexts;
+    dev->contexts = ctx;
+    umd_mutex_unlock(&dev->lock);
+    *context_out = (umdContext){ ctx->obj.handle };
+    UMD_LOG(UMD_LOG_INFO, "context created id=%" PRIu64 " device=%u", ctx->id, dev->index);
+    return UMD_SUCCESS;
+}
+
+umdStatus umdContextCreate(umdDevice device, umdContext *context_out)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "device=0x%" PRIx64, device.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    if (!context_out)
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=context_out"));
+    st = umd_handle_get(device.id, UMD_OBJ_DEVICE, &obj);
+    if (st == UMD_SUCCESS) {
+        st = context_create((struct umd_device *)obj, context_out);
+        umd_object_put(obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umd_context_adopt(struct umd_context *ctx, struct umd_object *child)
+{
+    umd_mutex_lock(&ctx->lock);
+    if (atomic_load(&ctx->dying)) {
+        umd_mutex_unlock(&ctx->lock);
+        return UMD_FAIL(UMD_ERR_CTX_DESTROYED, "context=%" PRIu64, ctx->id);
+    }
+    umd_object_ref(&ctx->obj);
+    child->ctx = ctx;
+    child->prev = NULL;
+    child->next = ctx->children;
+    if (ctx->children)
+        ctx->children->prev = child;
+    ctx->children = child;
+    umd_mutex_unlock(&ctx->lock);
+    return UMD_SUCCESS;
+}
+
+static void unlink_locked(struct umd_context *ctx, struct umd_object *child)
+{
+    umd_mutex_assert_held(&ctx->lock);
+    if (child->prev)
+        child->prev->next = child->next;
+    else if (ctx->children == child)
+        ctx->children = child->next;
+    if (child->next)
+        child->next->prev = child->prev;
+    child->prev = child->next = NULL;
+}
+
+void umd_context_disown(struct umd_object *child)
+{
+    struct umd_context *ctx = child->ctx;
+
+    if (!ctx)
+        return;
+    umd_mutex_lock(&ctx->lock);
+    unlink_locked(ctx, child);
+    umd_mutex_unlock(&ctx->lock);
+    child->ctx = NULL;
+    umd_object_put(&ctx->obj);
+}
+
+/* Closes the handles of all children and stops their work; objects in use live until their last call ends. */
+static void close_children(struct umd_context *ctx)
+{
+    for (;;) {
+        umd_mutex_lock(&ctx->lock);
+        struct umd_object *child = ctx->children;
+        while (child && !umd_object_tryref(child))
+            child = child->next; /* its last user is freeing it */
+        if (child)
+            unlink_locked(ctx, child);
+        umd_mutex_unlock(&ctx->lock);
+        if (!child)
+            return;
+        struct umd_object *table = NULL;
+        umdStatus st = umd_handle_close(child->handle, child->type, &table);
+        if (st < 0)
+            UMD_ABSORB(st, "another thread destroys the object already");
+        if (table && child->teardown)
+            child->teardown(child);
+        umd_object_put(table);
+        umd_object_put(child);
+    }
+}
+
+/* No callback runs any more, and none will. */
+static void end_callbacks(struct umd_context *ctx)
+{
+    umd_mutex_lock(&ctx->lock);
+    ctx->callback = NULL;
+    while (ctx->callbacks_running && in_callback != ctx)
+        (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
+    umd_mutex_unlock(&ctx->lock);
+}
+
+umdStatus umd_context_destroy(umdContext handle)
+{
+    struct umd_object *obj;
+
+    if (in_callback && in_callback->obj.handle == handle.id)
+        return UMD_FAIL(UMD_ERR_CTX_BUSY, "context=%" PRIu64 " reason=\"called from the callback of this context\"", in_callback->id);
+    umdStatus st = umd_handle_close(handle.id, UMD_OBJ_CONTEXT, &obj);
+    if (st < 0)
+        return UMD_HOP(st);
+    struct umd_context *ctx = (struct umd_context *)obj;
+    umd_record_set_context(ctx->id);
+    umd_mutex_lock(&ctx->lock);
+    atomic_store(&ctx->dying, true);
+    umd_mutex_unlock(&ctx->lock);
+    umd_device_poll(ctx->dev);
+    close_children(ctx);
+    end_callbacks(ctx);
+    umd_object_put(obj);
+    return UMD_SUCCESS;
+}
+
+umdStatus umdContextDestroy(umdContext context)
+{
+    struct umd_call call;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64, context.id);
+    if (st == UMD_SUCCESS)
+        st = umd_context_destroy(context);
+    return umd_call_leave(&call, st);
+}
+
+/* ---- State ---- */
+
+umdStatus umd_context_check(struct umd_context *ctx)
+{
+    if (__builtin_expect(umd_device_is_lost(ctx->dev), 0)) {
+        umdStatus st = umd_device_check(ctx->dev);
+        return UMD_HOP(st);
+    }
+    if (__builtin_expect(atomic_load_explicit(&ctx->dying, memory_order_acquire), 0))
+        return UMD_FAIL(UMD_ERR_CTX_DESTROYED, "context=%" PRIu64, ctx->id);
+    if (__builtin_expect(!atomic_load_explicit(&ctx->failed_code, memory_order_acquire), 1))
+        return UMD_SUCCESS;
+    if (atomic_exchange(&ctx->failed_unread, false)) {
+        umdStatus st = umd_error_deliver(&ctx->failed);
+        return UMD_HOP(st);
+    }
+    return UMD_FAIL_FROM(UMD_ERR_CTX_BANNED, ctx->failed.id, "context=%" PRIu64 " because_of=%s", ctx->id, umdStatusName(ctx->failed.code));
+}
+
+umdStatus umd_context_get(umdContext handle, struct umd_context **ctx_out)
+{
+    struct umd_object *obj;
+
+    umdStatus st = umd_handle_get(handle.id, UMD_OBJ_CONTEXT, &obj);
+    if (st < 0)
+        return UMD_HOP(st);
+    struct umd_context *ctx = (struct umd_context *)obj;
+    umd_record_set_context(ctx->id);
+    umd_device_poll(ctx->dev);
+    st = umd_context_check(ctx);
+    if (st < 0) {
+        umd_object_put(obj);
+        return UMD_HOP(st);
+    }
+    *ctx_out = ctx;
+    return UMD_SUCCESS;
+}
+
+bool umd_context_set_failed(struct umd_context *ctx, const umdErrorDetail *detail)
+{
+    umd_mutex_lock(&ctx->dev->state_lock);
+    bool news = !atomic_load(&ctx->failed_code);
+    if (news) {
+        ctx->failed = *detail;
+        atomic_store(&ctx->failed_unread, true);
+        atomic_store_explicit(&ctx->failed_code, detail->code, memory_order_release);
+    }
+    umd_cond_broadcast(&ctx->dev->changed);
+    umd_mutex_unlock(&ctx->dev->state_lock);
+    return news;
+}
+
+umdStatus umdContextGetStatus(umdContext context)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64, context.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
+    if (st == UMD_SUCCESS) {
+        struct umd_context *ctx = (struct umd_context *)obj;
+        umd_record_set_context(ctx->id);
+        umd_device_poll(ctx->dev);
+        st = umd_device_check(ctx->dev);
+        if (st == UMD_SUCCESS && atomic_load_explicit(&ctx->failed_code, memory_order_acquire)) {
+            atomic_store(&ctx->failed_unread, false);
+            st = umd_error_deliver(&ctx->failed);
+        }
+        umd_object_put(obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+struct idle_list { struct umd_stream *streams[64]; uint32_t count; };
+
+/* Streams with unfinished work, referenced. False: there may be more. */
+static bool collect(struct umd_context *ctx, struct idle_list *l)
+{
+    bool all = true;
+
+    l->count = 0;
+    umd_mutex_lock(&ctx->lock);
+    for (struct umd_object *o = ctx->children; o; o = o->next) {
+        struct umd_stream *s = (struct umd_stream *)o;
+        if (o->type != UMD_OBJ_STREAM || atomic_load(&s->done_point) >= atomic_load(&s->last_point))
+            continue;
+        if (l->count == 64) {
+            all = false;
+            break;
+        }
+        if (!umd_object_tryref(o))
+            continue;
+        l->streams[l->count++] = s;
+    }
+    umd_mutex_unlock(&ctx->lock);
+    return all;
+}
+
+void umd_context_idle(struct umd_context *ctx)
+{
+    struct idle_list l;
+    bool all;
+
+    do {
+        all = collect(ctx, &l);
+        for (uint32_t i = 0; i < l.count; i++) {
+            umd_stream_idle(l.streams[i]);
+            umd_object_put(&l.streams[i]->obj);
+        }
+    } while (!all);
+}
+
+/* ---- Callbacks ---- */
+
+void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
+{
+    umd_mutex_lock(&ctx->lock);
+    umdErrorCallback callback = ctx->callback;
+    void *user = ctx->callback_user;
+    if (callback)
+        ctx->callbacks_running++;
+    umd_mutex_unlock(&ctx->lock);
+    if (!callback)
+        return;
+    struct umd_context *outer = in_callback;
+    in_callback = ctx;
+    umd_record_scope_begin();
+    callback((umdContext){ ctx->obj.handle }, detail, user);
+    umd_record_scope_end();
+    in_callback = outer;
+    umd_mutex_lock(&ctx->lock);
+    ctx->callbacks_running--;
+    umd_cond_broadcast(&ctx->changed);
+    umd_mutex_unlock(&ctx->lock);
+}
+
+umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callback, void *user)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64 " callback=%s", context.id, callback ? "set" : "NULL");
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
+    if (st == UMD_SUCCESS) {
+        struct umd_context *ctx = (struct umd_context *)obj;
+        umd_mutex_lock(&ctx->lock);
+        ctx->callback = callback;
+        ctx->callback_user = user;
+        while (ctx->callbacks_running && in_callback != ctx)
+            (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
+        umd_mutex_unlock(&ctx->lock);
+        umd_object_put(obj);
+    }
+    return umd_call_leave(&call, st);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* device.c - opening a device, hearing its events, remembering its loss; what umdDevice calls say. */
+#include "device.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "context.h"
+#include "error.h"
+#include "library.h"
+
+UMD_LOG_MODULE("umd.device");
+
+enum { EVENT_WAIT_NS = 20000000, EVENTS_PER_READ = 4 };
+
+/* Reads and handles what is there; false: nothing was. */
+static bool read_events(struct umd_device *dev, struct drm_petrel_event *buf, uint64_t timeout_ns)
+{
+    ssize_t n = umd_winsys_read(dev->file, buf, EVENTS_PER_READ * sizeof(*buf), timeout_ns);
+    const uint8_t *p = (const uint8_t *)buf;
+
+    if (n <= 0)
+        return false;
+    while ((size_t)n >= sizeof(struct drm_event)) {
+        const struct drm_event *base = (const struct drm_event *)p;
+        if (base->length < sizeof(*base) || base->length > (size_t)n)
+            break;
+        if (base->length >= sizeof(struct drm_petrel_event))
+            umd_error_event(dev, (const struct drm_petrel_event *)p);
+        p += base->length;
+        n -= (ssize_t)base->length;
+    }
+    return true;
+}
+
+static void *event_main(void *arg)
+{
+    struct umd_device *dev = arg;
+    struct drm_petrel_event *buf = umd_alloc(EVENTS_PER_READ * sizeof(*buf));
+
+    if (!buf) {
+        UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "no event buffer: errors are seen by waits only");
+        return NULL;
+    }
+    while (!atomic_load(&dev->stop))
+        if (!read_events(dev, buf, EVENT_WAIT_NS) && umd_device_is_lost(dev) && !atomic_load(&dev->stop)) {
+            struct timespec ts = { .tv_nsec = EVENT_WAIT_NS }; /* a lost device may answer reads at once */
+            nanosleep(&ts, NULL);
+        }
+    umd_free(buf);
+    return NULL;
+}
+
+void umd_device_poll(struct umd_device *dev)
+{
+    if (!dev->stepped)
+        return;
+    struct drm_petrel_event *buf = umd_alloc(EVENTS_PER_READ * sizeof(*buf));
+    if (!buf) {
+        UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "events stay in the driver until the next call");
+        return;
+    }
+    while (read_events(dev, buf, 0))
+        ;
+    umd_free(buf);
+}
+
+static void device_release(struct umd_object *obj)
+{
+    struct umd_device *dev = (struct umd_device *)obj;
+
+    umd_cond_fini(&dev->changed);
+    umd_mutex_fini(&dev->state_lock);
+    umd_mutex_fini(&dev->lock);
+    umd_free(dev);
+}
+
+void umd_device_destroy(struct umd_device *dev)
+{
+    struct umd_object *obj;
+
+    if (!dev)
+        return;
+    atomic_store(&dev->stop, true);
+    if (dev->event_thread_runs)
+        pthread_join(dev->event_thread, NULL);
+    umd_winsys_close(dev->file);
+    dev->file = NULL;
+    if (!dev->obj.handle)
+        device_release(&dev->obj);
+    else if (umd_handle_close(dev->obj.handle, UMD_OBJ_DEVICE, &obj) == UMD_SUCCESS)
+        umd_object_put(obj);
+}
+
+umdStatus umd_device_create(struct umd_winsys *ws, uint32_t index, bool stepped, struct umd_device **dev_out)
+{
+    struct umd_device *dev = umd_alloc(sizeof(*dev));
+
+    if (!dev)
+        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    dev->index = index;
+    dev->stepped = stepped;
+    dev->obj.release = device_release;
+    umd_mutex_init(&dev->lock, "umd device", 10);
+    umd_mutex_init(&dev->state_lock, "umd device state", 44);
+    umd_cond_init(&dev->changed);
+    umdStatus st = umd_winsys_open(ws, index, &dev->file);
+    if (st == UMD_SUCCESS)
+        st = umd_winsys_ioctl(dev->file, DRM_IOCTL_PETREL_INFO, &dev->info);
+    if (st == UMD_SUCCESS)
+        st = umd_handle_open(&dev->obj, UMD_OBJ_DEVICE);
+    if (st == UMD_SUCCESS && !stepped) {
+        int err = umd_sys()->thread_create(&dev->event_thread, "petrel-events", event_main, dev);
+        dev->event_thread_runs = !err;
+        if (err)
+            st = UMD_FAIL(UMD_ERR_RES_THREADS, "thread=petrel-events errno=%d", err);
+    }
+    if (st < 0) {
+        umd_error_keep(st, umd_device_destroy(dev));
+        return UMD_HOP(st);
+    }
+    UMD_LOG(UMD_LOG_INFO, "device opened index=%u name=%.32s vram_B=%" PRIu64 " fw=0x%x", index, dev->info.name, (uint64_t)dev->info.vram_size_B,
+            dev->info.fw_version);
+    *dev_out = dev;
+    return UMD_SUCCESS;
+}
+
+umdStatus umd_device_check(struct umd_device *dev)
+{
+    if (__builtin_expect(!umd_device_is_lost(dev), 1))
+        return UMD_SUCCESS;
+    umdStatus st = umd_error_deliver(&dev->lost);
+    return UMD_HOP(st);
+}
+
+bool umd_device_set_lost(struct umd_device *dev, const umdErrorDetail *detail)
+{
+    umd_mutex_lock(&dev->state_lock);
+    bool news = !umd_device_is_lost(dev);
+    if (news) {
+        dev->lost = *detail;
+        atomic_store_explicit(&dev->lost_code, detail->code, memory_order_release);
+        umd_cond_broadcast(&dev->changed);
+    }
+    umd_mutex_unlock(&dev->state_lock);
+    return news;
+}
+
+umdStatus umd_device_ioctl(struct umd_device *dev, unsigned long cmd, void *arg)
+{
+    umdErrorDetail detail;
+
+    umdStatus st = umd_winsys_ioctl(dev->file, cmd, arg);
+    if (__builtin_expect(st >= 0, 1))
+        return st;
+    if (st > UMD_ERR_DEV_LOST_OFF_BUS || st < -4199)
+        return UMD_HOP(st);
+    /* Loss: the first record of it is what each later call returns. */
+    if (!umd_record_export(&detail))
+        return st;
+    (void)umd_device_set_lost(dev, &detail);
+    return umd_device_check(dev);
+}
+
+void umd_device_account(struct umd_device *dev, int64_t delta_B)
+{
+    uint64_t now = atomic_fetch_add(&dev->allocated_B, (uint64_t)delta_B) + (uint64_t)delta_B;
+    uint64_t high = atomic_load(&dev->high_water_B);
+
+    while (now > high && delta_B > 0 && !atomic_compare_exchange_weak(&dev->high_water_B, &high, now))
+        ;
+}
+
+/* ---- Public calls ---- */
+
+umdStatus umdDeviceGetCount(uint32_t *count_out)
+{
+    struct umd_call call;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "%s", "");
+    if (st == UMD_SUCCESS && !count_out)
+        st = UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=count_out");
+    if (st == UMD_SUCCESS)
+        *count_out = umd_library_device_count();
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umdDeviceGet(uint32_t index, umdDevice *device_out)
+{
+    struct umd_call call;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "index=%u", index);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    if (!device_out)
+        st = UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=device_out");
+    else if (index >= umd_library_device_count())
+        st = UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=index value=%u count=%u", index, umd_library_device_count());
+    else
+        *device_out = (umdDevice){ umd_library_device(index)->obj.handle };
+    return umd_call_leave(&call, st);
+}
+
+static void fill_info(struct umd_device *dev, const struct drm_petrel_info *i, umdDeviceInfo *out)
+{
+    *out = (umdDeviceInfo){
+        .size_B = sizeof(*out), .vram_size_B = i->vram_size_B, .vram_free_B = i->vram_free_B, .vram_largest_free_B = i->vram_largest_free_B,
+        .cu_count = i->cu_count, .warps_per_cu = i->warps_per_cu, .local_B = i->local_B, .clock_khz = i->clock_khz,
+        .max_block = i->max_block, .private_B = i->private_B, .fw_version = i->fw_version, .hw_revision = i->hw_revision,
+        .device_ns = i->device_ns, .watchdog_ns = i->watchdog_ns, .reset_count = i->reset_count,
+        .vram_high_water_B = atomic_load(&dev->high_water_B), .lost_code = (umdStatus)atomic_load(&dev->lost_code),
+    };
+    memcpy(out->name, i->name, sizeof(out->name));
+    out->name[sizeof(out->name) - 1] = '\0';
+    memcpy(out->uuid, i->uuid, sizeof(out->uuid));
+}
+
+static umdStatus get_info(struct umd_device *dev, umdDeviceInfo *info)
+{
+    struct drm_petrel_info now = dev->info;
+
+    umd_device_poll(dev);
+    if (!umd_device_is_lost(dev)) {
+        memset(&now, 0, sizeof(now));
+        umdStatus st = umd_device_ioctl(dev, DRM_IOCTL_PETREL_INFO, &now);
+        if (st < 0 && !umd_device_is_lost(dev))
+            return UMD_HOP(st);
+        if (st < 0) {
+            UMD_ABSORB(st, "the device is lost: what is known of it is returned, with lost_code");
+            now = dev->info;
+        }
+    }
+    fill_info(dev, &now, info);
+    return UMD_SUCCESS;
+}
+
+umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInfo *info)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "device=0x%" PRIx64, device.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    if (!info)
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=info"));
+    if (info->size_B != sizeof(*info))
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=info size_B=%u expected_B=%zu", info->size_B, sizeof(*info)));
+    st = umd_handle_get(device.id, UMD_OBJ_DEVICE, &obj);
+    if (st == UMD_SUCCESS) {
+        st = get_info((struct umd_device *)obj, info);
+        umd_object_put(obj);
+    }
+    return umd_call_leave(&call, st);
+}

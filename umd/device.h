@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* device.h - one opened device: its file, its facts, its event thread, its loss. */
+#ifndef UMD_DEVICE_H
+#define UMD_DEVICE_H
+
+#include <pthread.h>
+
+#include <uapi/petrel_drm.h>
+#include <umd/umd.h>
+
+#include "handle.h"
+#include "sys.h"
+#include "winsys/winsys.h"
+
+struct umd_device {
+    struct umd_object obj;
+    uint32_t index;
+    bool stepped;
+    struct umd_winsys_file *file;
+    struct drm_petrel_info info;        /* as of the start: limits never change */
+
+    pthread_t event_thread;
+    bool event_thread_runs;
+    _Atomic(bool) stop;
+
+    struct umd_mutex lock;              /* rank 10: contexts */
+    struct umd_context *contexts;
+    struct umd_mutex state_lock;        /* rank 44: loss of the device, failures of its contexts and streams */
+    struct umd_cond changed;            /* one of those arrived; with state_lock */
+    _Atomic(int32_t) lost_code;
+    umdErrorDetail lost;                /* written once, before lost_code */
+
+    _Atomic(uint64_t) allocated_B, high_water_B;
+    _Atomic(uint64_t) ring_full_waits;  /* submissions that found the queue full and waited */
+};
+
+UMD_MUST_CHECK umdStatus umd_device_create(struct umd_winsys *ws, uint32_t index, bool stepped, struct umd_device **dev_out);
+/** All contexts are gone. NULL is fine. */
+void umd_device_destroy(struct umd_device *dev);
+/** UMD_SUCCESS, or the code the device was lost with, whose record becomes the thread's open one. */
+UMD_MUST_CHECK umdStatus umd_device_check(struct umd_device *dev);
+static inline bool umd_device_is_lost(struct umd_device *dev)
+{
+    return atomic_load_explicit(&dev->lost_code, memory_order_acquire) != UMD_SUCCESS;
+}
+/** First loss wins. True: it was news. */
+bool umd_device_set_lost(struct umd_device *dev, const umdErrorDetail *detail);
+/** Stepped mode: handles the events that have arrived; callbacks run inside. Threaded: the event thread does it. No lock held. */
+void umd_device_poll(struct umd_device *dev);
+/** A Petrel ioctl; a loss that comes back is noted. */
+UMD_MUST_CHECK umdStatus umd_device_ioctl(struct umd_device *dev, unsigned long cmd, void *arg);
+void umd_device_account(struct umd_device *dev, int64_t delta_B);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* error.c - completes the driver's records: kernel, source line, stream, launch, what was done; says who is told. */
+#include "error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "context.h"
+#include "module.h"
+#include "stream.h"
+
+UMD_LOG_MODULE("umd.error");
+
+enum { EVENT_GRACE_NS = 200000000 };
+
+/* ---- Completing a record ---- */
+
+/* Adds figures; what does not fit whole is left out. */
+static __attribute__((format(printf, 2, 3))) void add_figure(umdErrorDetail *d, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    d->figures[sizeof(d->figures) - 1] = '\0';
+    size_t used = strlen(d->figures);
+    if (n <= 0 || (size_t)n >= sizeof(text) || used + (size_t)n + 2 > sizeof(d->figures))
+        return;
+    snprintf(d->figures + used, sizeof(d->figures) - used, "%s%s", used ? " " : "", text);
+}
+
+static void add_text(umdErrorDetail *d, const char *text)
+{
+    d->text[sizeof(d->text) - 1] = '\0';
+    size_t used = strlen(d->text);
+
+    if (used + strlen(text) + 2 <= sizeof(d->text))
+        snprintf(d->text + used, sizeof(d->text) - used, "%s%s", used ? " " : "", text);
+}
+
+static const char *done_about(umdStatus code, const struct drm_petrel_event *ev)
+{
+    if (umdStatusAdvice(code).scope == UMD_SCOPE_DEVICE && umdStatusAdvice(code).sticky)
+        return "device-declared-lost";
+    if (ev && ev->base.type == DRM_PETREL_EVENT_WARNING)
+        return "recovered";
+    if (!umdStatusAdvice(code).sticky)
+        return "job-failed";
+    return ev && ev->reset_count ? "engine-reset,queue-banned,context-failed" : "queue-banned,context-failed";
+}
+
+struct scene {
+    const struct umd_stream *stream;   /* NULL: unknown */
+    const struct umd_job *job;         /* NULL: unknown */
+    const struct umd_location *at;     /* NULL: unknown */
+    const struct drm_petrel_event *event; /* NULL: from a fence */
+};
+
+static void complete(umdErrorDetail *d, const struct scene *sc)
+{
+    char text[256];
+
+    d->figures[sizeof(d->figures) - 1] = '\0';
+    if (sc->job && sc->job->name[0])
+        add_figure(d, "kernel=%s", sc->job->name);
+    if (sc->at && sc->at->line)
+        add_figure(d, "source=%s:%u", sc->at->file, sc->at->line);
+    if (sc->at && sc->at->function[0])
+        add_figure(d, "function=%s", sc->at->function);
+    if (sc->at)
+        add_figure(d, "module=%s module_offset=0x%" PRIx64, sc->at->module, sc->at->offset);
+    if (sc->stream)
+        add_figure(d, "stream=%u", sc->stream->number);
+    if (sc->job) {
+        add_figure(d, "submission=%" PRIu64 " kind=%s", sc->job->point, sc->job->kind);
+        if (sc->job->launch)
+            add_figure(d, "launch=%" PRIu64 " grid=%ux%ux%u block=%ux%ux%u", sc->job->launch, sc->job->grid[0], sc->job->grid[1],
+                       sc->job->grid[2], sc->job->block[0], sc->job->block[1], sc->job->block[2]);
+    }
+    add_figure(d, "done=%s", done_about(d->code, sc->event));
+    if (sc->job && sc->job->name[0] && sc->at && sc->at->line)
+        snprintf(text, sizeof(text), "It was kernel %s at %s:%u.", sc->job->name, sc->at->file, sc->at->line);
+    else if (sc->job && sc->job->name[0])
+        snprintf(text, sizeof(text), "It was kernel %s.", sc->job->name);
+    else if (sc->job)
+        snprintf(text, sizeof(text), "It was a %s of stream %u.", sc->job->kind, sc->stream ? sc->stream->number : 0);
+    else
+        return;
+    add_text(d, text);
+}
+
+/* Adds the hop of this layer: through the record code, in a scope of its own. */
+static void add_hop(umdErrorDetail *d)
+{
+    umdErrorDetail out;
+
+    umd_record_scope_begin();
+    umdStatus st = umd_record_import(d);
+    (void)UMD_HOP(st);
+    if (umd_record_export(&out) && out.code == d->code)
+        *d = out;
+    umd_record_scope_end();
+}
+
+umdStatus umd_error_deliver(const umdErrorDetail *detail)
+{
+    umdStatus st = umd_record_import(detail);
+
+    return UMD_HOP(st);
+}
+
+/* ---- Events ---- */
+
+static struct umd_context *find_context(struct umd_device *dev, uint64_t id)
+{
+    struct umd_context *ctx;
+
+    umd_mutex_lock(&dev->lock);
+    for (ctx = dev->contexts; ctx && (ctx->id != id || !umd_object_tryref(&ctx->obj)); ctx = ctx->next)
+        ;
+    umd_mutex_unlock(&dev->lock);
+    return ctx;
+}
+
+static struct umd_stream *find_stream(struct umd_context *ctx, uint64_t queue_id)
+{
+    struct umd_stream *s = NULL;
+
+    umd_mutex_lock(&ctx->lock);
+    for (struct umd_object *o = ctx->children; o && !s; o = o->next)
+        if (o->type == UMD_OBJ_STREAM && ((struct umd_stream *)o)->queue_id == queue_id && umd_object_tryref(o))
+            s = (struct umd_stream *)o;
+    umd_mutex_unlock(&ctx->lock);
+    return s;
+}
+
+static void set_unread(struct umd_stream *s, const umdErrorDetail *d)
+{
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    if (!atomic_load(&s->unread)) {
+        s->error = *d;
+        atomic_store(&s->unread, true);
+    }
+    umd_cond_broadcast(&s->ctx->dev->changed);
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
+}
+
+/* A record that came with an event must name a failure; anything else is the driver's defect, and told as such. */
+static void repair(umdErrorDetail *d, const struct drm_petrel_event *ev)
+{
+    if (d->code < 0)
+        return;
+    umd_record_scope_begin();
+    (void)UMD_FAIL(UMD_ERR_EXEC_FAILED, "event=0x%x job=%" PRIu64 " queue=%" PRIu64 " record=missing", ev->base.type, (uint64_t)ev->job_id,
+                   (uint64_t)ev->queue_id);
+    if (!umd_record_export(d))
+        d->code = UMD_ERR_EXEC_FAILED;
+    umd_record_scope_end();
+}
+
+static bool is_context_failure(umdStatus code)
+{
+    umdAdvice a = umdStatusAdvice(code);
+
+    return a.sticky && a.scope == UMD_SCOPE_CONTEXT;
+}
+
+/* Every context of a lost device is told. */
+static void notify_all(struct umd_device *dev, const umdErrorDetail *d)
+{
+    uint64_t told = 0;
+
+    for (;;) { /* contexts come and go meanwhile; each older one is told once, in order of ids */
+        struct umd_context *next = NULL;
+        umd_mutex_lock(&dev->lock);
+        for (struct umd_context *c = dev->contexts; c; c = c->next)
+            if (c->id > told && (!next || c->id < next->id))
+                next = c;
+        if (next) {
+            told = next->id;
+            if (!umd_object_tryref(&next->obj))
+                next = NULL;
+            else
+                umd_mutex_unlock(&dev->lock);
+        } else {
+            umd_mutex_unlock(&dev->lock);
+            return;
+        }
+        if (!next) {
+            umd_mutex_unlock(&dev->lock);
+            continue;
+        }
+        umd_context_notify(next, d);
+        umd_object_put(&next->obj);
+    }
+}
+
+static void log_event(const struct drm_petrel_event *ev, const umdErrorDetail *d, const struct scene *sc)
+{
+    const char *name = sc->job && sc->job->name[0] ? sc->job->name : "-";
+    const char *file = sc->at && sc->at->line ? sc->at->file : "-";
+
+    if (ev->base.type == DRM_PETREL_EVENT_WARNING)
+        UMD_LOG(UMD_LOG_INFO, "warning told code=%s context=%" PRIu64 " job=%" PRIu64, umdStatusName(d->code), (uint64_t)ev->context_id,
+                (uint64_t)ev->job_id);
+    else
+        UMD_LOG(UMD_LOG_INFO, "failure told code=%s context=%" PRIu64 " stream=%u job=%" PRIu64 " kernel=%s source=%s:%u record=%u:%u:%" PRIu64,
+                umdStatusName(d->code), (uint64_t)ev->context_id, sc->stream ? sc->stream->number : 0, (uint64_t)ev->job_id, name, file,
+                sc->at ? sc->at->line : 0, d->id.boot, d->id.pid, d->id.seq);
+}
+
+void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
+{
+    struct umd_context *ctx = ev->context_id ? find_context(dev, ev->context_id) : NULL;
+    struct umd_stream *stream = ctx ? find_stream(ctx, ev->queue_id) : NULL;
+    struct umd_location at;
+    struct umd_job job;
+    struct scene sc = { .stream = stream, .event = ev };
+    umdErrorDetail d = ev->record;
+
+    umd_record_set_context(ev->context_id);
+    repair(&d, ev);
+    if (stream && umd_stream_find_job(stream, ev->cmdbuf_id, 0, &job))
+        sc.job = &job;
+    if (ctx && ev->pc && umd_module_locate(ctx, ev->pc, &at))
+        sc.at = &at;
+    complete(&d, &sc);
+    add_hop(&d);
+    log_event(ev, &d, &sc);
+    if (ev->base.type == DRM_PETREL_EVENT_LOST) {
+        if (umd_device_set_lost(dev, &d) || d.code == dev->lost.code)
+            notify_all(dev, &d);
+    } else if (ev->base.type == DRM_PETREL_EVENT_ERROR && ctx) {
+        if (stream)
+            set_unread(stream, &d);
+        if (is_context_failure(d.code))
+            (void)umd_context_set_failed(ctx, &d);
+        umd_context_notify(ctx, &d);
+    } else if (ctx) {
+        umd_context_notify(ctx, &d);
+    }
+    if (stream)
+        umd_object_put(&stream->obj);
+    if (ctx)
+        umd_object_put(&ctx->obj);
+}
+
+/* ---- What a call returns ---- */
+
+umdStatus umd_error_take_unread(struct umd_stream *s)
+{
+    struct umd_device *dev = s->ctx->dev;
+
+    if (__builtin_expect(!atomic_load_explicit(&s->unread, memory_order_acquire), 1))
+        return UMD_SUCCESS;
+    umd_mutex_lock(&dev->state_lock);
+    bool took = atomic_exchange(&s->unread, false);
+    umd_mutex_unlock(&dev->state_lock);
+    if (!took)
+        return UMD_SUCCESS;
+    if (atomic_load(&s->ctx->failed_code) == s->error.code)
+        atomic_store(&s->ctx->failed_unread, false);
+    umdStatus st = umd_error_deliver(&s->error);
+    return UMD_HOP(st);
+}
+
+/* Threaded: the event may still be on its way to the event thread. */
+static void await_event(struct umd_stream *s, bool own)
+{
+    struct umd_device *dev = s->ctx->dev;
+
+    umd_device_poll(dev);
+    if (dev->stepped)
+        return;
+    umd_mutex_lock(&dev->state_lock);
+    for (int i = 0; i < 4; i++) {
+        if (atomic_load(&s->unread) || umd_device_is_lost(dev) || (!own && atomic_load(&s->ctx->failed_code)))
+            break;
+        (void)umd_cond_wait(&dev->changed, &dev->state_lock, EVENT_GRACE_NS / 4);
+    }
+    umd_mutex_unlock(&dev->state_lock);
+}
+
+/* No event came: the fence's own record is completed with what the stream knows. */
+static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d)
+{
+    struct umd_job job;
+    struct scene sc = { .stream = s };
+    uint64_t point = ((const struct drm_petrel_sync *)(uintptr_t)w->syncs_ptr)->point;
+
+    if (umd_stream_find_job(s, 0, point, &job))
+        sc.job = &job;
+    complete(d, &sc);
+    if (is_context_failure(d->code) && umd_context_set_failed(s->ctx, d))
+        atomic_store(&s->ctx->failed_unread, false);
+    umdStatus st = umd_error_deliver(d);
+    return UMD_HOP(st);
+}
+
+umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdStatus st)
+{
+    struct umd_context *ctx = s->ctx;
+    bool cancelled = st == UMD_ERR_EXEC_CANCELLED;
+    umdErrorDetail d;
+
+    if (cancelled && (atomic_load(&s->dying) || atomic_load(&ctx->dying)))
+        return UMD_FAIL_CAUSED(UMD_ERR_WAIT_INTERRUPTED, "stream=%u job=%" PRIu64 " object=%s reason=\"destroyed by another thread\"", s->number,
+                               (uint64_t)w->job_id, atomic_load(&ctx->dying) ? "context" : "stream");
+    if (!umd_record_export(&d))
+        return st;
+    await_event(s, !cancelled);
+    if (umd_device_is_lost(ctx->dev)) {
+        st = umd_device_check(ctx->dev);
+        return UMD_HOP(st);
+    }
+    st = umd_error_take_unread(s);
+    if (st < 0)
+        return UMD_HOP(st);
+    if (cancelled && atomic_load_explicit(&ctx->failed_code, memory_order_acquire)) {
+        atomic_store(&ctx->failed_unread, false);
+        return UMD_FAIL_FROM(UMD_ERR_EXEC_CANCELLED, ctx->failed.id, "stream=%u job=%" PRIu64 " because_of=%s", s->number, (uint64_t)w->job_id,
+                             umdStatusName(ctx->failed.code));
+    }
+    st = from_fence(s, w, &d);
+    return UMD_HOP(st);
+}
+
+static umdStatus code_of_stage(uint32_t stage)
+{
+    switch (stage) {
+    case DRM_PETREL_STAGE_NONE: return UMD_ERR_WAIT_NOT_SUBMITTED;
+    case DRM_PETREL_STAGE_DEPENDENCY: return UMD_ERR_WAIT_DEPENDENCY;
+    case DRM_PETREL_STAGE_QUEUED: return UMD_ERR_WAIT_QUEUED;
+    case DRM_PETREL_STAGE_RUNNING: return UMD_STATUS_TIMEOUT_PROGRESS;
+    case DRM_PETREL_STAGE_STALLED: return UMD_ERR_WAIT_STALLED;
+    case DRM_PETREL_STAGE_SIGNAL_LOST: return UMD_ERR_WAIT_SIGNAL_LOST;
+    default: return UMD_ERR_WAIT_QUEUED;
+    }
+}
+
+umdStatus umd_error_timeout(struct umd_stream *s, const struct drm_petrel_wait *w, uint64_t timeout_ns, umdStatus st)
+{
+    umdStatus code = code_of_stage(w->stage);
+    struct umd_job job;
+    uint64_t point = ((const struct drm_petrel_sync *)(uintptr_t)w->syncs_ptr)->point;
+    bool known = umd_stream_find_job(s, 0, point, &job);
+
+    if (code == UMD_STATUS_TIMEOUT_PROGRESS) {
+        UMD_ABSORB(st, "the time-out is told as a status: the job runs and makes progress");
+        UMD_LOG(UMD_LOG_DEBUG, "wait ended by time-out, job makes progress stream=%u job=%" PRIu64 " start_ns=%" PRIu64 " progress_ns=%" PRIu64
+                " progress=%" PRIu64, s->number, (uint64_t)w->job_id, (uint64_t)w->start_ns, (uint64_t)w->progress_ns, (uint64_t)w->progress);
+        return code;
+    }
+    return UMD_FAIL_CAUSED(code, "stream=%u timeout_ns=%" PRIu64 " job=%" PRIu64 " queue=%" PRIu64 " root_job=%" PRIu64 " submit_ns=%" PRIu64
+                           " start_ns=%" PRIu64 " progress_ns=%" PRIu64 " progress=%" PRIu64 " kind=%s kernel=%s", s->number, timeout_ns,
+                           (uint64_t)w->job_id, (uint64_t)w->queue_id, (uint64_t)w->root_job, (uint64_t)w->submit_ns, (uint64_t)w->start_ns,
+                           (uint64_t)w->progress_ns, (uint64_t)w->progress, known ? job.kind : "-", known && job.name[0] ? job.name : "-");
+}

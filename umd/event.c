@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* event.c - events: record, query, wait, elapsed device time. */
+#include "event.h"
+
+#include <inttypes.h>
+
+#include <hw/petrel_packets.h>
+
+#include "error.h"
+#include "library.h"
+
+UMD_LOG_MODULE("umd.event");
+
+static void event_release(struct umd_object *obj)
+{
+    struct umd_event *e = (struct umd_event *)obj;
+    struct umd_stream *s = e->stream;
+
+    /* The cell is used again: the time stamp must have been written by then. */
+    if (s && !atomic_load(&s->dying) && atomic_load(&s->done_point) < e->point)
+        umd_stream_idle(s);
+    umd_slot_give(e->ctx, &e->slot);
+    umd_mutex_fini(&e->lock);
+    if (s)
+        umd_object_put(&s->obj);
+    if (obj->ctx)
+        umd_context_disown(obj);
+    umd_free(e);
+}
+
+static umdStatus event_create(struct umd_context *ctx, umdEvent *event_out)
+{
+    struct umd_event *e = umd_alloc(sizeof(*e));
+
+    if (!e)
+        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    e->ctx = ctx;
+    e->obj.release = event_release;
+    umd_mutex_init(&e->lock, "umd event", 32);
+    umdStatus st = umd_slot_take(ctx, &e->slot);
+    if (st == UMD_SUCCESS)
+        st = umd_handle_open(&e->obj, UMD_OBJ_EVENT);
+    if (st < 0) {
+        umd_error_keep(st, event_release(&e->obj));
+        return UMD_HOP(st);
+    }
+    umdEvent handle = { e->obj.handle };
+    st = umd_context_adopt(ctx, &e->obj);
+    if (st < 0) {
+        struct umd_object *obj = NULL;
+        umd_error_keep(st, if (umd_handle_close(handle.id, UMD_OBJ_EVENT, &obj) == UMD_SUCCESS) umd_object_put(obj));
+        return UMD_HOP(st);
+    }
+    *event_out = handle;
+    return UMD_SUCCESS;
+}
+
+umdStatus umdEventCreate(umdContext context, umdEvent *event_out)
+{
+    struct umd_call call;
+    struct umd_context *ctx;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64, context.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    if (!event_out)
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=event_out"));
+    st = umd_context_get(context, &ctx);
+    if (st == UMD_SUCCESS) {
+        st = event_create(ctx, event_out);
+        umd_object_put(&ctx->obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umdEventDestroy(umdEvent event)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64, event.id);
+    if (st == UMD_SUCCESS)
+        st = umd_handle_close(event.id, UMD_OBJ_EVENT, &obj);
+    if (st == UMD_SUCCESS)
+        umd_object_put(obj);
+    return umd_call_leave(&call, st);
+}
+
+static umdStatus event_get(umdEvent handle, struct umd_event **event_out)
+{
+    struct umd_object *obj;
+
+    umdStatus st = umd_handle_get(handle.id, UMD_OBJ_EVENT, &obj);
+    if (st < 0)
+        return UMD_HOP(st);
+    *event_out = (struct umd_event *)obj;
+    umd_record_set_context((*event_out)->ctx->id);
+    return UMD_SUCCESS;
+}
+
+/* Stream (referenced) and point of the last record. UMD_ERR_WAIT_NOT_SUBMITTED when there is none. */
+static umdStatus snapshot(struct umd_event *e, struct umd_stream **s_out, uint64_t *point_out)
+{
+    umd_mutex_lock(&e->lock);
+    struct umd_stream *s = e->stream;
+    if (s)
+        umd_object_ref(&s->obj);
+    *point_out = e->point;
+    umd_mutex_unlock(&e->lock);
+    if (!s)
+        return UMD_FAIL(UMD_ERR_WAIT_NOT_SUBMITTED, "event=0x%" PRIx64 " reason=\"never recorded\"", e->obj.handle);
+    *s_out = s;
+    return UMD_SUCCESS;
+}
+
+static umdStatus record_locked(struct umd_event *e, struct umd_stream *s, uint64_t *point_out)
+{
+    struct umd_job job = { .kind = "event" };
+    struct umd_cmd cmd;
+
+    umdStatus st = umd_cmd_begin(s, 3, 0, &cmd);
+    if (st < 0)
+        return UMD_HOP(st);
+    umd_cmd_packet(&cmd, PETREL_OP_TIMESTAMP, &e->slot.va, 2);
+    st = umd_cmd_submit(&cmd, &job, NULL);
+    if (st < 0)
+        return UMD_HOP(st);
+    *point_out = job.point;
+    return UMD_SUCCESS;
+}
+
+static umdStatus event_record(struct umd_event *e, struct umd_stream *s)
+{
+    uint64_t point;
+
+    if (e->ctx != s->ctx)
+        return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=event context=%" PRIu64 " stream_context=%" PRIu64, e->ctx->id, s->ctx->id);
+    umdStatus st = umd_stream_check(s);
+    if (st < 0)
+        return UMD_HOP(st);
+    umd_mutex_lock(&s->lock);
+    st = record_locked(e, s, &point);
+    umd_mutex_unlock(&s->lock);
+    if (st < 0)
+        return UMD_HOP(st);
+    umd_object_ref(&s->obj);
+    umd_mutex_lock(&e->lock);
+    struct umd_stream *old = e->stream;
+    e->stream = s;
+    e->point = point;
+    umd_mutex_unlock(&e->lock);
+    if (old)
+        umd_object_put(&old->obj);
+    return UMD_SUCCESS;
+}
+
+umdStatus umdEventRecord(umdEvent event, umdStream stream)
+{
+    struct umd_call call;
+    struct umd_event *e;
+    struct umd_stream *s;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64 " stream=0x%" PRIx64, event.id, stream.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = event_get(event, &e);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_stream_get(stream, &s);
+    if (st == UMD_SUCCESS) {
+        st = event_record(e, s);
+        umd_object_put(&s->obj);
+    }
+    umd_object_put(&e->obj);
+    return umd_call_leave(&call, st);
+}
+
+static umdStatus wait_for_event(struct umd_stream *s, struct umd_event *e)
+{
+    struct umd_stream *source;
+    uint64_t point;
+
+    if (e->ctx != s->ctx)
+        return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=event context=%" PRIu64 " stream_context=%" PRIu64, e->ctx->id, s->ctx->id);
+    umdStatus st = umd_stream_check(s);
+    if (st < 0)
+        return UMD_HOP(st);
+    umd_mutex_lock(&e->lock);
+    source = e->stream;
+    point = e->point;
+    if (source)
+        umd_object_ref(&source->obj);
+    umd_mutex_unlock(&e->lock);
+    if (source && source != s && atomic_load(&source->done_point) < point) {
+        struct drm_petrel_sync in = { .handle = source->syncobj, .point = point };
+        umd_mutex_lock(&s->lock);
+        st = umd_stream_submit_wait(s, &in);
+        umd_mutex_unlock(&s->lock);
+    }
+    if (source)
+        umd_object_put(&source->obj);
+    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+}
+
+umdStatus umdStreamWaitEvent(umdStream stream, umdEvent event)
+{
+    struct umd_call call;
+    struct umd_event *e;
+    struct umd_stream *s;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " event=0x%" PRIx64, stream.id, event.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_stream_get(stream, &s);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = event_get(event, &e);
+    if (st == UMD_SUCCESS) {
+        st = wait_for_event(s, e);
+        umd_object_put(&e->obj);
+    }
+    umd_object_put(&s->obj);
+    return umd_call_leave(&call, st);
+}
+
+static umdStatus event_wait(struct umd_event *e, uint64_t timeout_ns, bool query)
+{
+    struct umd_stream *s;
+    uint64_t point;
+
+    umdStatus st = umd_context_check(e->ctx);
+    if (st < 0)
+        return UMD_HOP(st);
+    st = snapshot(e, &s, &point);
+    if (st < 0)
+        return UMD_HOP(st);
+    st = umd_stream_wait(s, point, timeout_ns, query);
+    umd_object_put(&s->obj);
+    return st < 0 ? UMD_HOP(st) : st;
+}
+
+umdStatus umdEventQuery(umdEvent event)
+{
+    struct umd_call call;
+    struct umd_event *e;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64, event.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = event_get(event, &e);
+    if (st == UMD_SUCCESS) {
+        umd_device_poll(e->ctx->dev);
+        st = event_wait(e, 0, true);
+        umd_object_put(&e->obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umdEventSynchronize(umdEvent event, uint64_t timeout_ns)
+{
+    struct umd_call call;
+    struct umd_event *e;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64 " timeout_ns=%" PRIu64, event.id, timeout_ns);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = event_get(event, &e);
+    if (st == UMD_SUCCESS) {
+        umd_device_poll(e->ctx->dev);
+        st = event_wait(e, timeout_ns, false);
+        umd_object_put(&e->obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+static umdStatus elapsed(struct umd_event *start, struct umd_event *end, uint64_t *ns_out)
+{
+    if (start->ctx != end->ctx)
+        return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=end context=%" PRIu64 " start_context=%" PRIu64, end->ctx->id, start->ctx->id);
+    umdStatus st = event_wait(start, 0, true);
+    if (st)
+        return st < 0 ? UMD_HOP(st) : st;
+    st = event_wait(end, 0, true);
+    if (st)
+        return st < 0 ? UMD_HOP(st) : st;
+    uint64_t a = *start->slot.host, b = *end->slot.host;
+    if (b < a)
+        return UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=end reason=\"before start\" start_ns=%" PRIu64 " end_ns=%" PRIu64, a, b);
+    *ns_out = b - a;
+    return UMD_SUCCESS;
+}
+
+umdStatus umdEventElapsed(umdEvent start, umdEvent end, uint64_t *ns_out)
+{
+    struct umd_call call;
+    struct umd_event *a, *b;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "start=0x%" PRIx64 " end=0x%" PRIx64, start.id, end.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    if (!ns_out)
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=ns_out"));
+    st = event_get(start, &a);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = event_get(end, &b);
+    if (st == UMD_SUCCESS) {
+        umd_device_poll(a->ctx->dev);
+        st = elapsed(a, b, ns_out);
+        umd_object_put(&b->obj);
+    }
+    umd_object_put(&a->obj);
+    return umd_call_leave(&call, st);
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.c - streams: queue, timeline, command ring, submission with its bounded retry, waits. */
+#include "stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include <hw/petrel_packets.h>
+
+#include "error.h"
+#include "fault_plan.h"
+#include "library.h"
+
+UMD_LOG_MODULE("umd.stream");
+
+/*
+ * Each submission takes one piece of the stream's ring and signals one point of its timeline, so "which memory is free again" and
+ * "what has finished" are one question. The story of the last UMD_JOBS submissions is kept for error reports.
+ */
+
+/* ---- Life ---- */
+
+static void destroy_syncobj(struct umd_stream *s)
+{
+    struct drm_syncobj_destroy d = { .handle = s->syncobj };
+
+    if (!s->syncobj)
+        return;
+    umdStatus st = umd_winsys_core_ioctl(s->ctx->dev->file, DRM_IOCTL_SYNCOBJ_DESTROY, &d);
+    if (st < 0)
+        UMD_ABSORB(st, "the timeline goes with the device file");
+    s->syncobj = 0;
+}
+
+static void destroy_queue(struct umd_stream *s)
+{
+    struct drm_petrel_queue_destroy d = { .queue_id = s->queue_id };
+
+    if (!s->queue_id || atomic_exchange(&s->queue_gone, true))
+        return;
+    umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_QUEUE_DESTROY, &d);
+    if (st < 0)
+        UMD_ABSORB(st, "the queue goes with the device file");
+}
+
+/* The handle is closed: unfinished work is cancelled, which wakes all who wait for it. */
+static void stream_teardown(struct umd_object *obj)
+{
+    struct umd_stream *s = (struct umd_stream *)obj;
+
+    atomic_store(&s->dying, true);
+    umd_record_set_context(s->ctx->id);
+    umd_device_poll(s->ctx->dev);
+    destroy_queue(s);
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    bool unread = atomic_exchange(&s->unread, false);
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
+    if (unread)
+        UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%u:%u:%" PRIu64, s->number,
+                umdStatusName(s->error.code), s->error.id.boot, s->error.id.pid, s->error.id.seq);
+}
+
+static void stream_release(struct umd_object *obj)
+{
+    struct umd_stream *s = (struct umd_stream *)obj;
+
+    destroy_queue(s);
+    umd_bo_destroy(s->ctx, &s->ring);
+    destroy_syncobj(s);
+    if (obj->handle)
+        UMD_LOG(UMD_LOG_INFO, "stream destroyed stream=%u context=%" PRIu64 " submissions=%" PRIu64, s->number, s->ctx->id,
+                atomic_load(&s->last_point));
+    umd_mutex_fini(&s->lock);
+    if (obj->ctx)
+        umd_context_disown(obj);
+    umd_free(s);
+}
+
+static umdStatus create_resources(struct umd_stream *s)
+{
+    struct umd_context *ctx = s->ctx;
+    struct umd_bo_desc ring = {
+        .size_B = UMD_RING_B, .gem_flags = DRM_PETREL_GEM_VRAM | DRM_PETREL_GEM_CPU_VISIBLE,
+        .rights = DRM_PETREL_BIND_READ, .map = true,
+    };
+    struct drm_petrel_queue_create q = {
+        .vm_id = ctx->vm_id, .engine = s->kind == UMD_STREAM_COPY ? DRM_PETREL_QUEUE_COPY : DRM_PETREL_QUEUE_COMPUTE,
+        .priority = s->priority, .context_id = ctx->id,
+    };
+    struct drm_syncobj_create c = { 0 };
+
+    umdStatus st = umd_winsys_core_ioctl(ctx->dev->file, DRM_IOCTL_SYNCOBJ_CREATE, &c);
+    if (st < 0)
+        return UMD_HOP(st);
+    s->syncobj = c.handle;
+    st = umd_bo_create(ctx, &ring, &s->ring);
+    if (st < 0)
+        return UMD_HOP(st);
+    st = umd_device_ioctl(ctx->dev, DRM_IOCTL_PETREL_QUEUE_CREATE, &q);
+    if (st < 0)
+        return UMD_HOP(st);
+    s->queue_id = q.queue_id;
+    return UMD_SUCCESS;
+}
+
+static umdStatus stream_create(struct umd_context *ctx, umdStreamKind kind, int priority, umdStream *stream_out)
+{
+    struct umd_fault_hit hit;
+    struct umd_stream *s = NULL;
+
+    if (umd_fault(UMD_FAULT_UMD_STREAM_CREATE, (struct umd_fault_where){ .ctx = ctx->id }, &hit))
+        return UMD_FAIL(UMD_ERR_MEM_HOST_ALLOC_FAILED, "size_B=%zu what=stream", sizeof(*s));
+    s = umd_alloc(sizeof(*s));
+    if (!s)
+        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    s->ctx = ctx;
+    s->kind = kind;
+    s->priority = priority;
+    s->number = (uint32_t)atomic_fetch_add(&ctx->next_stream, 1);
+    s->obj.teardown = stream_teardown;
+    s->obj.release = stream_release;
+    umd_mutex_init(&s->lock, "umd stream", 30);
+    umdStatus st = create_resources(s);
+    if (st == UMD_SUCCESS)
+        st = umd_handle_open(&s->obj, UMD_OBJ_STREAM);
+    if (st < 0) {
+        umd_error_keep(st, stream_release(&s->obj));
+        return UMD_HOP(st);
+    }
+    umdStream handle = { s->obj.handle };
+    st = umd_context_adopt(ctx, &s->obj);
+    if (st < 0) {
+        struct umd_object *obj = NULL;
+        umd_error_keep(st, if (umd_handle_close(handle.id, UMD_OBJ_STREAM, &obj) == UMD_SUCCESS) umd_object_put(obj));
+        return UMD_HOP(st);
+    }
+    UMD_LOG(UMD_LOG_INFO, "stream created stream=%u context=%" PRIu64 " kind=%s priority=%d queue=%u", s->number, ctx->id,
+            kind == UMD_STREAM_COPY ? "copy" : "compute", priority, s->queue_id);
+    *stream_out = handle;
+    return UMD_SUCCESS;
+}
+
+umdStatus umdStreamCreate(umdContext context, umdStreamKind kind, int priority, umdStream *stream_out)
+{
+    struct umd_call call;
+    struct umd_context *ctx;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64 " kind=%d priority=%d", context.id, (int)kind, priority);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    if (!stream_out)
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=stream_out"));
+    if (kind != UMD_STREAM_COMPUTE && kind != UMD_STREAM_COPY)
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=kind value=%d min=0 max=1", (int)kind));
+    if (priority < -1 || priority > 1)
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=priority value=%d min=-1 max=1", priority));
+    st = umd_context_get(context, &ctx);
+    if (st == UMD_SUCCESS) {
+        st = stream_create(ctx, kind, priority, stream_out);
+        umd_object_put(&ctx->obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umdStreamDestroy(umdStream stream)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64, stream.id);
+    if (st == UMD_SUCCESS)
+        st = umd_handle_close(stream.id, UMD_OBJ_STREAM, &obj);
+    if (st == UMD_SUCCESS) {
+        stream_teardown(obj);
+        umd_object_put(obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umd_stream_get(umdStream handle, struct umd_stream **stream_out)
+{
+    struct umd_object *obj;
+
+    umdStatus st = umd_handle_get(handle.id, UMD_OBJ_STREAM, &obj);
+    if (st < 0)
+        return UMD_HOP(st);
+    *stream_out = (struct umd_stream *)obj;
+    umd_record_set_context((*stream_out)->ctx->id);
+    umd_device_poll((*stream_out)->ctx->dev);
+    return UMD_SUCCESS;
+}
+
+umdStatus umd_stream_check(struct umd_stream *s)
+{
+    umdStatus st = umd_context_check(s->ctx);
+
+    if (st < 0)
+        return UMD_HOP(st);
+    if (atomic_load_explicit(&s->dying, memory_order_acquire))
+        return UMD_FAIL(UMD_ERR_HANDLE_DESTROYED, "stream=%u reason=\"destroyed by another thread during the call\"", s->number);
+    return UMD_SUCCESS;
+}
+
+/* ---- Ring and jobs, under the stream's lock ---- */
+
+static struct umd_job *job_at(struct umd_stream *s, uint64_t point)
+{
+    return &s->jobs[point & (UMD_JOBS - 1)];
+}
+
+bool umd_stream_find_job(struct umd_stream *s, uint64_t cmdbuf_id, uint64_t point, struct umd_job *out)
+{
+    bool found = false;
+
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    for (uint32_t i = 0; i < UMD_JOBS && !found; i++) {
+        const struct umd_job *j = &s->jobs[i];
+        found = j->point && ((cmdbuf_id && j->cmdbuf_id == cmdbuf_id) || (point && j->point == point));
+        if (found)
+            *out = *j;
+    }
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
+    return found;
+}
+
+static void note_done(struct umd_stream *s, uint64_t point)
+{
+    uint64_t done = atomic_load(&s->done_point);
+
+    while (done < point && !atomic_compare_exchange_weak(&s->done_point, &done, point))
+        ;
+}
+
+/* Waits for a point; what goes wrong with it is for the calls that look for it. False: not done within timeout_ns. */
+static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
+{
+    struct drm_petrel_sync sync = { .handle = s->syncobj, .point = point };
+    struct drm_petrel_wait w = {
+        .syncs_ptr = (uint64_t)(uintptr_t)&sync, .sync_count = 1, .flags = DRM_PETREL_WAIT_ALL | DRM_PETREL_WAIT_DEVICE_CLOCK,
+        .timeout_ns = timeout_ns,
+    };
+
+    if (atomic_load(&s->done_point) >= point)
+        return true;
+    if (umd_device_is_lost(s->ctx->dev)) {
+        note_done(s, point); /* nothing runs any more */
+        return true;
+    }
+    umd_record_scope_begin();
+    umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_WAIT, &w);
+    bool timed_out = st < 0 && !w.fence_error && umdStatusErrno(st) == ETIME;
+    if (st < 0)
+        UMD_ABSORB(st, timed_out ? "the driver itself waits, and goes on waiting" : "the event of the failed job tells its story");
+    umd_record_scope_end();
+    if (!timed_out)
+        note_done(s, point);
+    return !timed_out;
+}
+
+void umd_stream_idle(struct umd_stream *s)
+{
+    (void)await(s, atomic_load(&s->last_point), UINT64_MAX);
+}
+
+/* Frees ring memory and job entries of what is known to be done. */
+static void reclaim_locked(struct umd_stream *s)
+{
+    uint64_t done = atomic_load(&s->done_point);
+
+    umd_mutex_assert_held(&s->lock);
+    const struct umd_job *j = job_at(s, done);
+    if (done && j->point == done && j->ring_end > s->ring_tail)
+        s->ring_tail = j->ring_end;
+}
+
+/* Position of size_B bytes in one piece, behind what is in flight. */
+static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_t *pos_out)
+{
+    assert(size_B <= UMD_RING_B / 2 && !(size_B & 63u));
+    for (;;) {
+        uint64_t pos = s->ring_head;
+        if (pos % UMD_RING_B + size_B > UMD_RING_B)
+            pos += UMD_RING_B - pos % UMD_RING_B;
+        uint64_t last = atomic_load(&s->last_point), done = atomic_load(&s->done_point);
+        if (pos + size_B - s->ring_tail <= UMD_RING_B && last - done < UMD_JOBS - 1) {
+            *pos_out = pos;
+            return UMD_SUCCESS;
+        }
+        if (done == last) { /* nothing in flight: all of it is free */
+            s->ring_tail = s->ring_head = pos;
+            continue;
+        }
+        (void)await(s, done + (last - done + 1) / 2, UINT64_MAX);
+        reclaim_locked(s);
+        umdStatus st = umd_stream_check(s);
+        if (st < 0)
+            return UMD_HOP(st);
+    }
+}
+
+umdStatus umd_cmd_begin(struct umd_stream *s, uint32_t dwords, uint32_t data_B, struct umd_cmd *cmd_out)
+{
+    uint32_t total_dw = dwords + 3 + 1, code_B = (total_dw * 4 + 63) & ~63u, all_B = code_B + ((data_B + 63) & ~63u);
+    uint64_t pos;
+
+    umdStatus st = ring_take_locked(s, all_B, &pos);
+    if (st < 0)
+        return UMD_HOP(st);
+    uint8_t *host = (uint8_t *)s->ring.map + pos % UMD_RING_B;
+    uint64_t va = s->ring.va + pos % UMD_RING_B;
+    *cmd_out = (struct umd_cmd){
+        .stream = s, .dw = (uint32_t *)(void *)host, .va = va, .limit = total_dw, .ring_end = pos + all_B,
+        .data = data_B ? host + code_B : NULL, .data_va = va + code_B,
+        .cmdbuf_id = atomic_fetch_add_explicit(&s->ctx->next_cmdbuf, 1, memory_order_relaxed),
+    };
+    umd_cmd_packet(cmd_out, PETREL_OP_MARK, &cmd_out->cmdbuf_id, 2);
+    umd_cmd_packet(cmd_out, PETREL_OP_BARRIER, NULL, 0);
+    return UMD_SUCCESS;
+}
+
+void umd_cmd_packet(struct umd_cmd *cmd, uint32_t opcode, const void *payload, uint32_t dwords)
+{
+    assert(cmd->count + 1 + dwords <= cmd->limit);
+    cmd->dw[0] = PETREL_PKT(opcode, dwords);
+    if (dwords)
+        memcpy(cmd->dw + 1, payload, dwords * 4u);
+    cmd->dw += 1 + dwords;
+    cmd->count += 1 + dwords;
+}
+
+/* ---- Submission ---- */
+
+static void pause_host(uint32_t ms)
+{
+    struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+    nanosleep(&ts, NULL);
+}
+
+/*
+ * The queue is full: wait for the oldest job, as often as the code's advice says without any job finishing. The stream's lock is held, so
+ * nobody adds work meanwhile, and each round that finishes a job gets the retry nearer: it ends.
+ */
+static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
+{
+    const umdAdvice advice = umdStatusAdvice(UMD_ERR_SUBMIT_RING_FULL);
+    struct umd_device *dev = s->ctx->dev;
+
+    for (uint32_t tries = 0;;) {
+        umdStatus st = umd_device_ioctl(dev, DRM_IOCTL_PETREL_EXEC, e);
+        if (st != UMD_ERR_SUBMIT_RING_FULL)
+            return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+        if (tries++ >= advice.count)
+            return UMD_HOP(st);
+        UMD_ABSORB(st, "waited for the oldest job of the queue and submitted again");
+        atomic_fetch_add(&dev->ring_full_waits, 1);
+        uint64_t done = atomic_load(&s->done_point);
+        if (done < atomic_load(&s->last_point)) {
+            if (await(s, done + 1, (uint64_t)advice.delay_ms * 1000000u))
+                tries = 0;
+        } else if (!dev->stepped) {
+            pause_host(advice.delay_ms);
+        }
+        st = umd_stream_check(s);
+        if (st < 0)
+            return UMD_HOP(st);
+    }
+}
+
+/* What a refused submission means to the caller. */
+static umdStatus refused(struct umd_stream *s, umdStatus st)
+{
+    struct umd_context *ctx = s->ctx;
+
+    if (umd_device_is_lost(ctx->dev) || st == UMD_ERR_SUBMIT_RING_FULL || st == UMD_ERR_MEM_HOST_ALLOC_FAILED)
+        return UMD_HOP(st);
+    if (atomic_load(&s->dying) || atomic_load(&ctx->dying))
+        return UMD_FAIL_CAUSED(atomic_load(&ctx->dying) ? UMD_ERR_CTX_DESTROYED : UMD_ERR_HANDLE_DESTROYED, "stream=%u", s->number);
+    if (st == UMD_ERR_CTX_BANNED || umdStatusErrno(st) == EIO)
+        return UMD_HOP_AS(st, UMD_ERR_CTX_BANNED);
+    return UMD_FAIL_CAUSED(UMD_ERR_SUBMIT_FAILED, "stream=%u queue=%u because_of=%s", s->number, s->queue_id, umdStatusName(st));
+}
+
+static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib *ib, const struct drm_petrel_sync *wait, struct umd_job *job)
+{
+    uint64_t point = atomic_load_explicit(&s->last_point, memory_order_relaxed) + 1;
+    struct drm_petrel_sync syncs[2] = { { .handle = s->syncobj, .flags = DRM_PETREL_SYNC_SIGNAL, .point = point } };
+    struct drm_petrel_exec e = {
+        .queue_id = s->queue_id, .ib_count = ib ? 1 : 0, .ibs_ptr = (uint64_t)(uintptr_t)ib, .sync_count = wait ? 2 : 1,
+        .syncs_ptr = (uint64_t)(uintptr_t)syncs, .cmdbuf_id = job->cmdbuf_id,
+    };
+
+    umd_mutex_assert_held(&s->lock);
+    if (wait)
+        syncs[1] = *wait;
+    job->point = point;
+    /* The story stands before the job does: its failure may be reported before EXEC returns. */
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    *job_at(s, point) = *job;
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
+    umdStatus st = exec_retrying(s, &e);
+    if (__builtin_expect(st < 0, 0)) {
+        umd_mutex_lock(&s->ctx->dev->state_lock);
+        job_at(s, point)->point = 0;
+        umd_mutex_unlock(&s->ctx->dev->state_lock);
+        st = refused(s, st);
+        return UMD_HOP(st);
+    }
+    /* Nothing below can fail. */
+    job->job_id = e.job_id;
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    job_at(s, point)->job_id = e.job_id;
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
+    atomic_store_explicit(&s->last_point, point, memory_order_release);
+    s->ring_head = job->ring_end;
+    return UMD_SUCCESS;
+}
+
+umdStatus umd_cmd_submit(struct umd_cmd *cmd, struct umd_job *job, const struct drm_petrel_sync *wait)
+{
+    struct drm_petrel_ib ib = { .va = cmd->va, .size_dw = cmd->count };
+
+    job->cmdbuf_id = cmd->cmdbuf_id;
+    job->ring_end = cmd->ring_end;
+    umdStatus st = submit_locked(cmd->stream, &ib, wait, job);
+    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+}
+
+umdStatus umd_stream_submit_wait(struct umd_stream *s, const struct drm_petrel_sync *wait)
+{
+    struct umd_job job = { .kind = "wait", .cmdbuf_id = atomic_fetch_add(&s->ctx->next_cmdbuf, 1) };
+    uint64_t pos;
+
+    umdStatus st = ring_take_locked(s, 64, &pos); /* makes sure of a job entry */
+    if (st < 0)
+        return UMD_HOP(st);
+    job.ring_end = s->ring_head;
+    st = submit_locked(s, NULL, wait, &job);
+    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+}
+
+/* ---- Waiting ---- */
+
+umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query)
+{
+    struct drm_petrel_sync sync = { .handle = s->syncobj, .point = point };
+    struct drm_petrel_wait w = {
+        .syncs_ptr = (uint64_t)(uintptr_t)&sync, .sync_count = 1, .flags = DRM_PETREL_WAIT_ALL | DRM_PETREL_WAIT_DEVICE_CLOCK,
+        .timeout_ns = timeout_ns,
+    };
+
+    if (atomic_load(&s->done_point) >= point)
+        return UMD_SUCCESS;
+    umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_WAIT, &w);
+    if (__builtin_expect(st == UMD_SUCCESS, 1)) {
+        note_done(s, point);
+        return UMD_SUCCESS;
+    }
+    if (umd_device_is_lost(s->ctx->dev))
+        return UMD_HOP(st);
+    if (w.fence_error < 0) {
+        note_done(s, point);
+        st = umd_error_fence(s, &w, st);
+        return UMD_HOP(st);
+    }
+    if (umdStatusErrno(st) != ETIME)
+        return UMD_HOP(st);
+    if (query && w.stage != DRM_PETREL_STAGE_SIGNAL_LOST) {
+        UMD_ABSORB(st, "a query does not wait");
+        return UMD_STATUS_NOT_READY;
+    }
+    st = umd_error_timeout(s, &w, timeout_ns, st);
+    return st < 0 ? UMD_HOP(st) : st;
+}
+
+/* The stream's own unread error first, then what stops the whole context. */
+static umdStatus check_for_wait(struct umd_stream *s)
+{
+    umdStatus st = umd_error_take_unread(s);
+
+    if (st < 0)
+        return UMD_HOP(st);
+    st = umd_stream_check(s);
+    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+}
+
+static umdStatus stream_sync(struct umd_stream *s, uint64_t timeout_ns, bool query)
+{
+    umdStatus st = check_for_wait(s);
+
+    if (st < 0)
+        return UMD_HOP(st);
+    st = umd_stream_wait(s, atomic_load_explicit(&s->last_point, memory_order_acquire), timeout_ns, query);
+    if (st)
+        return st < 0 ? UMD_HOP(st) : st;
+    /* An earlier job of the stream may have failed while the last one did not. */
+    umd_device_poll(s->ctx->dev);
+    st = check_for_wait(s);
+    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+}
+
+umdStatus umdStreamSynchronize(umdStream stream, uint64_t timeout_ns)
+{
+    struct umd_call call;
+    struct umd_stream *s;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " timeout_ns=%" PRIu64, stream.id, timeout_ns);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_stream_get(stream, &s);
+    if (st == UMD_SUCCESS) {
+        st = stream_sync(s, timeout_ns, false);
+        umd_object_put(&s->obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umdStreamQuery(umdStream stream)
+{
+    struct umd_call call;
+    struct umd_stream *s;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64, stream.id);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_stream_get(stream, &s);
+    if (st == UMD_SUCCESS) {
+        st = stream_sync(s, 0, true);
+        umd_object_put(&s->obj);
+    }
+    return umd_call_leave(&call, st);
+}
