@@ -78,6 +78,22 @@ static inline __attribute__((format(printf, 1, 2))) void umd_log_check_format(co
 
 /** "umd.mem=trace,kmd=debug,warn": comma list; a bare level is for all modules, a prefix covers what is below it. UMD_ERR_CONFIG_VALUE. */
 UMD_API UMD_MUST_CHECK umdStatus umdLogSetLevels(const char *spec);
+/** As umdLogSetLevels, for the console alone; goes before what umdLogSetLevels says. */
+UMD_API UMD_MUST_CHECK umdStatus umdLogSetConsole(const char *spec);
+
+typedef enum umdLogFormat {
+    UMD_LOG_FORMAT_TEXT = 0,
+    UMD_LOG_FORMAT_JSON,  /**< one object per line, names of OpenTelemetry's log data model */
+} umdLogFormat;
+/**
+ * Opens the log file of that format, in place of the one before; "%p" in the path becomes the process id. A file that is there
+ * already is kept as path.1. `levels` as in umdLogSetLevels, for this file alone; NULL: INFO, or what umdLogSetLevels says.
+ * UMD_ERR_RES_FILE, UMD_ERR_CONFIG_VALUE; then nothing is opened.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *levels);
+UMD_API void umdLogCloseFile(umdLogFormat format);
+/** Files are moved to path.1, path.2, ... before they grow beyond max_B (0: never); so many are kept. At first 128 MiB and 5. */
+UMD_API void umdLogSetRotation(uint64_t max_B, uint32_t keep);
 /** A line of a framework or communication library into the same stream. `message` is copied. context_id 0 and trace_id NULL: none. */
 UMD_API void umdLogMessage(umdLogLevel level, const char *module, uint64_t context_id, const char *trace_id, const char *message);
 /** Everything logged before the call is with the sinks when it returns; at most timeout_ms. */

@@ -208,9 +208,15 @@ void umd_emergency_init(void)
 }
 
 /* The parent's ring is shared memory: a child that wrote there would mix into the parent's story. */
-void umd_emergency_atfork_child(void)
+void umd_emergency_atfork(int stage)
 {
-    pthread_mutex_init(&open_lock.m, NULL);
+    if (stage == 0) {
+        pthread_mutex_lock(&open_lock.m);
+        return;
+    }
+    pthread_mutex_unlock(&open_lock.m);
+    if (stage == 1)
+        return;
     memset(fallback, 0, sizeof(fallback));
     atomic_store(&ring, fallback);
     atomic_store(&next_seq, 1);

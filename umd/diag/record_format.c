@@ -67,9 +67,10 @@ static void add_where(struct page *p, const umdErrorDetail *d)
     paragraph(p, "where", text);
 }
 
-/* The chain of causes; the last one is the first cause. */
-static void add_why(struct page *p, const umdErrorDetail *d)
+/* The chain of causes; the last one is the first cause. Returns its code, 0 if there is none that can be read. */
+static umdStatus add_why(struct page *p, const umdErrorDetail *d)
 {
+    umdStatus first = UMD_SUCCESS;
     umdErrorDetail c;
     umdRecordId id = d->cause;
     char at[128], text[UMD_RECORD_TEXT + UMD_RECORD_FIGURES + 400];
@@ -78,13 +79,15 @@ static void add_why(struct page *p, const umdErrorDetail *d)
         if (!umd_record_store_get(id, &c)) {
             snprintf(text, sizeof(text), "record %08x:%u:%" PRIu64 ", which this process does not hold (any more)", id.boot, id.pid, id.seq);
             paragraph(p, i ? "" : "why", text);
-            return;
+            return first;
         }
         snprintf(text, sizeof(text), "%s %s: %s %s [%s]", c.cause.seq ? "caused by" : "first cause", umdStatusName((umdStatus)c.origin_code),
                  c.text, c.figures, place(&c, at, sizeof(at)));
         paragraph(p, i ? "" : "why", text);
+        first = (umdStatus)c.origin_code;
         id = c.cause;
     }
+    return first;
 }
 
 static void add_path(struct page *p, const umdErrorDetail *d)
@@ -118,7 +121,7 @@ static void add_scope(struct page *p, const umdErrorDetail *d)
     paragraph(p, "affects", text);
 }
 
-static void add_next(struct page *p, const umdErrorDetail *d)
+static void add_next(struct page *p, const umdErrorDetail *d, umdStatus first)
 {
     static const char *const action[] = {
         [UMD_ACTION_NONE] = "nothing", [UMD_ACTION_RETRY] = "retry", [UMD_ACTION_FREE_RETRY] = "free memory, then retry",
@@ -138,6 +141,10 @@ static void add_next(struct page *p, const umdErrorDetail *d)
     if ((uint32_t)d->advice.action <= UMD_ACTION_ABORT)
         snprintf(text + n, sizeof(text) - (size_t)n, ")");
     paragraph(p, "next", text);
+    if (first) { /* the cause is what has to be mended */
+        snprintf(text, sizeof(text), "For %s: %s", umdStatusName(first), umdStatusTodo(first));
+        paragraph(p, "", text);
+    }
 }
 
 size_t umdErrorDetailFormat(const umdErrorDetail *detail, char *buf, size_t size)
@@ -156,13 +163,13 @@ size_t umdErrorDetailFormat(const umdErrorDetail *detail, char *buf, size_t size
         paragraph(&p, "at first", text);
     }
     add_where(&p, detail);
-    add_why(&p, detail);
+    umdStatus first = add_why(&p, detail);
     paragraph(&p, "figures", detail->figures);
     add_path(&p, detail);
     add_scope(&p, detail);
     if (detail->end == UMD_RECORD_ABSORBED)
         paragraph(&p, "absorbed", detail->absorbed);
-    add_next(&p, detail);
+    add_next(&p, detail, first);
     int n = snprintf(text, sizeof(text), "%08x:%u:%" PRIu64 " at %" PRIu64 ".%09" PRIu64 " s", detail->id.boot, detail->id.pid, detail->id.seq,
                      detail->mono_ns / 1000000000u, detail->mono_ns % 1000000000u);
     if (detail->repeat)
