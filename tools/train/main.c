@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - umd-train: brings the stack up, runs a workload, says how it went, and exits with the status that fits. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <umd/umd_log.h>
+
+#include "digits.h"
+#include "options.h"
+
+#define DEFAULT_TRAIN_SIZE 20000u
+#define MAX_FAULT_FILE_B 65536
+
+bool train_kernel_path(const char *name, char *out, uint32_t out_B)
+{
+    char exe[512];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+    exe[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (slash)
+        *slash = '\0';
+    /* Beside the program in a build tree, else where it is installed. */
+    snprintf(out, out_B, "%s/%s", exe, name);
+    if (access(out, R_OK) == 0)
+        return true;
+    snprintf(out, out_B, "%s/%s", TRAIN_KERNEL_DIR, name);
+    if (access(out, R_OK) == 0)
+        return true;
+    snprintf(out, out_B, "%s or %s", exe, TRAIN_KERNEL_DIR);
+    return false;
+}
+
+static int fail_line(int status, const char *fmt, const char *a, const char *b)
+{
+    fprintf(stderr, "umd-train: ");
+    fprintf(stderr, fmt, a, b);
+    fputc('\n', stderr);
+    return status;
+}
+
+/* --faults names a file or is the specification itself; a file replaces it by its text. False: one line was written. */
+static bool read_faults(struct train_options *o)
+{
+    struct stat st;
+
+    if (!o->faults || stat(o->faults, &st) != 0)
+        return true;
+    char *text = S_ISREG(st.st_mode) && st.st_size <= MAX_FAULT_FILE_B ? malloc((size_t)st.st_size + 1) : NULL;
+    FILE *f = text ? fopen(o->faults, "re") : NULL;
+    bool ok = f && fread(text, 1, (size_t)st.st_size, f) == (size_t)st.st_size;
+
+    if (f)
+        fclose(f);
+    if (!ok) {
+        free(text);
+        fail_line(0, "the fault file %s cannot be read%s", o->faults, text ? "" : ": no regular file of at most 64 KiB");
+        return false;
+    }
+    text[st.st_size] = '\0';
+    o->faults = text;
+    return true;
+}
+
+/*
+ * The log goes to the file of --log. On the console the driver's lines would tell twice what this program tells on one screen, so they
+ * are off there unless UMD_LOG_CONSOLE asks for them.
+ */
+static int set_up_log(struct train_run *run)
+{
+    const struct train_options *o = &run->opt;
+    umdStatus st = UMD_SUCCESS;
+
+    if (!getenv("UMD_LOG_CONSOLE"))
+        st = umdLogSetConsole("off");
+    if (!umdFailed(st) && o->log_level)
+        st = umdLogSetLevels(o->log_level);
+    if (umdFailed(st)) {
+        trouble_note(&run->trouble, st, "setting log levels");
+        trouble_print_line(&run->trouble, stderr);
+        return TRAIN_USAGE;
+    }
+    if (o->log && umdFailed(st = umdLogOpenFile(o->log, UMD_LOG_FORMAT_JSON, NULL))) {
+        umdErrorDetail d = { .size_B = sizeof(d) };
+        char reason[160] = "";
+        if (umdGetLastErrorDetail(&d) == UMD_SUCCESS)
+            figure_get(d.figures, "reason", reason, sizeof(reason));
+        return fail_line(TRAIN_NO_START, "the log %s cannot be written: %s", o->log, reason[0] ? reason : umdStatusString(st));
+    }
+    return TRAIN_DONE;
+}
+
+static bool load_data(struct train_run *run)
+{
+    const struct train_options *o = &run->opt;
+    char why[768];
+    uint32_t size = (uint32_t)o->train_size;
+
+    if (o->data_dir) {
+        if (!dataset_load_idx(o->data_dir, DATASET_TRAIN, size, &run->train, why, sizeof(why)) ||
+            !dataset_load_idx(o->data_dir, DATASET_TEST, 0, &run->test, why, sizeof(why))) {
+            fail_line(0, "%s%s", why, "");
+            return false;
+        }
+    } else if (!dataset_draw(digits_train_seed(o->seed), size ? size : DEFAULT_TRAIN_SIZE, &run->train) ||
+               !dataset_draw(DIGITS_TEST_SEED, DIGITS_TEST_COUNT, &run->test)) {
+        fail_line(0, "out of host memory for the images%s%s", "", "");
+        return false;
+    }
+    run->result.train_images = run->train.count;
+    run->result.test_images = run->test.count;
+    return true;
+}
+
+/* ---- The stack ---- */
+
+static int bring_up(struct train_run *run)
+{
+    const struct train_options *o = &run->opt;
+    umdInitDesc desc = {
+        .size_B = sizeof(desc), .version = UMD_VERSION, .carrier = o->carrier, .watchdog_ns = (uint64_t)o->watchdog_ms * 1000000u,
+        .seed = o->seed, .stepped = strcmp(o->mode, "stepped") == 0, .functional = strcmp(o->mode, "functional") == 0, .faults = o->faults,
+    };
+    umdStatus st = umdInit(&desc);
+
+    if (umdFailed(st)) {
+        trouble_note(&run->trouble, st, "bringing the stack up");
+        return umdStatusRangeOf(st) == UMD_RANGE_PARAM ? TRAIN_USAGE : TRAIN_NO_START;
+    }
+    st = umdDeviceGet(0, &run->device);
+    if (!umdFailed(st))
+        st = umdContextCreate(run->device, &run->context);
+    if (!umdFailed(st))
+        st = umdContextSetErrorCallback(run->context, trouble_callback, &run->trouble);
+    if (umdFailed(st)) {
+        trouble_note(&run->trouble, st, "creating the context");
+        return TRAIN_NO_START;
+    }
+    return TRAIN_DONE;
+}
+
+static umdDeviceInfo device_info(const struct train_run *run)
+{
+    umdDeviceInfo info = { .size_B = sizeof(info) };
+    if (!run->device.id || umdDeviceGetInfo(run->device, &info) != UMD_SUCCESS)
+        info = (umdDeviceInfo){ .size_B = sizeof(info) };
+    return info;
+}
+
+/* The failure on one screen; of a mistake in the arguments one line. */
+static void tell_failure(struct train_run *run, int status, uint64_t resets)
+{
+    struct trouble *t = &run->trouble;
+    char head[96];
+
+    progress_clear();
+    fflush(stdout);
+    if (t->code == UMD_SUCCESS) {
+        fprintf(stderr, "umd-train: %s: %s\n", status == TRAIN_WRONG ? "wrong result" : "could not start", t->own);
+    } else if (status == TRAIN_USAGE) {
+        trouble_print_line(t, stderr);
+    } else {
+        if (status == TRAIN_NO_START)
+            snprintf(head, sizeof(head), "could not start");
+        else
+            snprintf(head, sizeof(head), "stopped by a device error at step %u of %u", run->result.steps + 1, run->result.steps_planned);
+        trouble_print(t, stderr, head, resets);
+    }
+}
+
+static void tell_success(const struct train_run *run)
+{
+    const struct train_result *r = &run->result;
+
+    progress_clear();
+    if (run->opt.verify && !run->opt.quiet)
+        printf("gradients of %u steps agree with the host reference, largest deviation %.1e\n", r->verified, r->verify_worst);
+    printf("%u steps, loss %.4f -> %.4f, test accuracy %.2f %%, wall %.1f s, simulated %.3f s, memory high-water mark %.1f MiB\n", r->steps,
+           (double)r->loss_first, (double)r->loss_last, r->accuracy * 100.0, r->wall_s, (double)r->device_ns * 1e-9,
+           (double)r->vram_high_B / 1048576.0);
+}
+
+static int run_workload(const struct workload *workload, struct train_run *run)
+{
+    double start = train_now_s();
+    int status = bring_up(run);
+    umdDeviceInfo before = device_info(run), after;
+
+    if (status == TRAIN_DONE)
+        status = workload->run(run);
+    after = device_info(run);
+    run->result.device_ns = after.device_ns - before.device_ns;
+    run->result.vram_high_B = after.vram_high_water_B;
+    run->result.wall_s = train_now_s() - start;
+    if (status != TRAIN_DONE)
+        tell_failure(run, status, after.reset_count);
+    if (run->context.id && umdFailed(umdContextDestroy(run->context)) && status == TRAIN_DONE)
+        trouble_notice(&run->trouble, UMD_ERR_INTERNAL, "the context could not be destroyed");
+    if (run->device.id && umdFailed(umdShutdown()) && status == TRAIN_DONE)
+        trouble_notice(&run->trouble, UMD_ERR_INTERNAL, "the stack could not be shut down");
+    umdLogFlush(1000);
+    trouble_print_notices(&run->trouble, stdout);
+    if (status == TRAIN_DONE)
+        tell_success(run);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static struct train_run run = {
+        .opt = { .epochs = 3, .batch = 64, .hidden = 96, .rate = 0.2, .seed = 1 }, .result = { .accuracy = -1.0 },
+    };
+    const struct workload *workload = NULL;
+    char why[1200];
+
+    switch (options_parse(argc, (const char **)argv, &run.opt, &workload)) {
+    case OPTIONS_BAD: return TRAIN_USAGE;
+    case OPTIONS_DONE: return TRAIN_DONE;
+    case OPTIONS_RUN: break;
+    }
+    if (run.opt.report && !report_probe(run.opt.report, why, sizeof(why)))
+        return fail_line(TRAIN_NO_START, "%s%s", why, "");
+    if (!read_faults(&run.opt))
+        return TRAIN_NO_START;
+    trouble_init(&run.trouble);
+    int status = set_up_log(&run);
+    if (status != TRAIN_DONE)
+        return status;
+    status = load_data(&run) ? run_workload(workload, &run) : TRAIN_NO_START;
+    if (run.opt.report && (run.trouble.code != UMD_SUCCESS || run.result.steps) &&
+        !report_write(run.opt.report, workload->name, &run, status, why, sizeof(why)))
+        status = fail_line(status ? status : TRAIN_NO_START, "%s%s", why, "");
+    dataset_free(&run.train);
+    dataset_free(&run.test);
+    trouble_fini(&run.trouble);
+    return status;
+}

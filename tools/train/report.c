@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - the run as JSON, written beside its place and moved there when whole. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "train.h"
+
+static int open_beside(const char *path, char *temp, size_t temp_B)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+        return -1;
+    }
+    if ((size_t)snprintf(temp, temp_B, "%s.XXXXXX", path) >= temp_B) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return mkstemp(temp);
+}
+
+bool report_probe(const char *path, char *why, uint32_t why_B)
+{
+    char temp[1024];
+    int fd = open_beside(path, temp, sizeof(temp));
+
+    if (fd < 0) {
+        snprintf(why, why_B, "the report %s cannot be written: %s", path, strerror(errno));
+        return false;
+    }
+    close(fd);
+    unlink(temp);
+    return true;
+}
+
+static void put(struct json_object *o, const char *key, struct json_object *value)
+{
+    json_object_object_add(o, key, value);
+}
+
+static struct json_object *real(double v)
+{
+    return isfinite(v) ? json_object_new_double(v) : NULL; /* JSON has no NaN; NULL becomes null */
+}
+
+static struct json_object *options_json(const struct train_options *o)
+{
+    struct json_object *j = json_object_new_object();
+    put(j, "data", json_object_new_string(o->data_dir ? o->data_dir : "built-in"));
+    put(j, "epochs", json_object_new_int(o->epochs));
+    put(j, "batch", json_object_new_int(o->batch));
+    put(j, "hidden", json_object_new_int(o->hidden));
+    put(j, "lr", json_object_new_double(o->rate));
+    put(j, "seed", json_object_new_uint64(o->seed));
+    put(j, "mode", json_object_new_string(o->mode));
+    put(j, "carrier", json_object_new_string(o->carrier));
+    put(j, "faults", o->faults ? json_object_new_string(o->faults) : NULL);
+    return j;
+}
+
+static struct json_object *result_json(const struct train_result *r)
+{
+    struct json_object *j = json_object_new_object(), *history = json_object_new_array();
+    put(j, "steps", json_object_new_int64(r->steps));
+    put(j, "steps_planned", json_object_new_int64(r->steps_planned));
+    put(j, "epochs", json_object_new_int64(r->epochs));
+    put(j, "train_images", json_object_new_int64(r->train_images));
+    put(j, "test_images", json_object_new_int64(r->test_images));
+    put(j, "loss_first", real((double)r->loss_first));
+    put(j, "loss_last", real((double)r->loss_last));
+    put(j, "test_accuracy", r->accuracy < 0 ? NULL : real(r->accuracy));
+    put(j, "wall_s", real(r->wall_s));
+    put(j, "simulated_ns", json_object_new_uint64(r->device_ns));
+    put(j, "vram_high_water_B", json_object_new_uint64(r->vram_high_B));
+    put(j, "verified_steps", json_object_new_int64(r->verified));
+    put(j, "verify_worst_deviation", real(r->verify_worst));
+    for (uint32_t i = 0; i < r->history_count; i++) {
+        struct json_object *p = json_object_new_object();
+        put(p, "step", json_object_new_int64(r->history[i].step));
+        put(p, "loss", real((double)r->history[i].loss));
+        json_object_array_add(history, p);
+    }
+    put(j, "history", history);
+    return j;
+}
+
+static struct json_object *trouble_json(const struct trouble *t)
+{
+    if (t->code == UMD_SUCCESS && !t->own[0])
+        return NULL;
+    struct json_object *j = json_object_new_object();
+    if (t->code == UMD_SUCCESS) {
+        put(j, "text", json_object_new_string(t->own));
+        return j;
+    }
+    put(j, "code", json_object_new_int(t->code));
+    put(j, "name", json_object_new_string(umdStatusName(t->code)));
+    put(j, "text", json_object_new_string(umdStatusString(t->code)));
+    put(j, "todo", json_object_new_string(umdStatusTodo(t->code)));
+    put(j, "doing", json_object_new_string(t->doing));
+    put(j, "figures", json_object_new_string(t->detail.figures));
+    put(j, "async_figures", t->have_async ? json_object_new_string(t->async.figures) : NULL);
+    return j;
+}
+
+static struct json_object *notices_json(const struct trouble *t)
+{
+    struct json_object *all = json_object_new_array();
+    for (uint32_t i = 0; i < t->notice_count; i++) {
+        struct json_object *j = json_object_new_object();
+        put(j, "name", json_object_new_string(umdStatusName(t->notices[i].code)));
+        put(j, "count", json_object_new_int64(t->notices[i].count));
+        put(j, "text", json_object_new_string(t->notices[i].text));
+        json_object_array_add(all, j);
+    }
+    return all;
+}
+
+static bool write_all(int fd, const char *text, size_t n)
+{
+    while (n > 0) {
+        ssize_t w = write(fd, text, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0)
+            return false;
+        text += w;
+        n -= (size_t)w;
+    }
+    return fsync(fd) == 0 || errno == EINVAL;
+}
+
+bool report_write(const char *path, const char *workload, const struct train_run *run, int exit_status, char *why, uint32_t why_B)
+{
+    char temp[1024];
+    struct json_object *j = json_object_new_object();
+
+    put(j, "workload", json_object_new_string(workload));
+    put(j, "version", json_object_new_string(PETREL_VERSION));
+    put(j, "exit_status", json_object_new_int(exit_status));
+    put(j, "options", options_json(&run->opt));
+    put(j, "result", result_json(&run->result));
+    put(j, "error", trouble_json(&run->trouble));
+    put(j, "went_on_after", notices_json(&run->trouble));
+
+    const char *text = json_object_to_json_string_ext(j, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+    int fd = open_beside(path, temp, sizeof(temp));
+    bool ok = fd >= 0 && write_all(fd, text, strlen(text)) && write_all(fd, "\n", 1) && fchmod(fd, 0644) == 0;
+    ok = ok && rename(temp, path) == 0;
+    if (!ok) {
+        snprintf(why, why_B, "the report %s cannot be written: %s", path, strerror(errno));
+        if (fd >= 0)
+            unlink(temp);
+    }
+    if (fd >= 0)
+        close(fd);
+    json_object_put(j);
+    return ok;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* train.h - what umd-train's parts share: options, the run, its result, the workload registry. */
+#ifndef TRAIN_H
+#define TRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <umd/umd.h>
+
+#include "dataset.h"
+#include "trouble.h"
+
+enum train_exit {
+    TRAIN_DONE = 0,      /**< trained */
+    TRAIN_USAGE = 1,     /**< the command line is wrong */
+    TRAIN_NO_START = 2,  /**< data, files, device or memory were not to be had before the first step */
+    TRAIN_DEVICE = 3,    /**< the device stopped it */
+    TRAIN_WRONG = 4,     /**< ran to its end with a wrong result */
+};
+
+struct train_options {
+    const char *data_dir, *faults, *report, *log, *log_level, *mode, *carrier;
+    int epochs, batch, hidden, train_size, watchdog_ms;
+    double rate;
+    unsigned long long seed;
+    bool verify, quiet;
+};
+
+#define TRAIN_HISTORY 512u
+struct train_point {
+    uint32_t step;
+    float loss;
+};
+
+struct train_result {
+    uint32_t steps, steps_planned, train_images, test_images, epochs;
+    float loss_first, loss_last;
+    double accuracy;               /**< 0..1 on the test set; negative: never measured */
+    double wall_s;
+    uint64_t device_ns, vram_high_B;
+    uint32_t verified;             /**< steps whose gradients were compared */
+    double verify_worst;           /**< largest deviation, see ref.h */
+    uint32_t history_count;
+    struct train_point history[TRAIN_HISTORY];
+};
+
+/** One run of a workload. The workload finds device and context up, and destroys neither. */
+struct train_run {
+    struct train_options opt;
+    struct train_result result;
+    struct dataset train, test;
+    umdDevice device;
+    umdContext context;
+    struct trouble trouble;
+};
+
+struct workload {
+    const char *name, *summary;
+    /** Value: exit status. What went wrong has been noted in run->trouble. */
+    int (*run)(struct train_run *run);
+};
+extern const struct workload workload_mlp;
+
+/** Path of an installed or just built code object ("mlp.elf"); false with the places looked at in `out`. */
+bool train_kernel_path(const char *name, char *out, uint32_t out_B);
+
+/* progress.c: a bar on a terminal, plain lines elsewhere, nothing with --quiet. */
+void progress_step(const struct train_run *run, uint32_t epoch, uint32_t step, float loss);
+void progress_clear(void);
+
+/* report.c */
+/** Checks before training that the report can be written; false: one line in `why`. */
+bool report_probe(const char *path, char *why, uint32_t why_B);
+/** Writes all of it or nothing. */
+bool report_write(const char *path, const char *workload, const struct train_run *run, int exit_status, char *why, uint32_t why_B);
+
+double train_now_s(void);
+
+#endif

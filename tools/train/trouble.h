@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* trouble.h - what went wrong in a run: collected from calls and the asynchronous callback, told on one screen. */
+#ifndef TRAIN_TROUBLE_H
+#define TRAIN_TROUBLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <umd/umd.h>
+
+#define TROUBLE_NOTICES 8u
+#define TROUBLE_LINES 22u   /**< most lines of a report */
+#define TROUBLE_CAUSES 4u
+
+/** Something that the run went on after. */
+struct trouble_notice {
+    umdStatus code;
+    uint32_t count;
+    char text[256];
+};
+
+struct trouble {
+    pthread_mutex_t lock;          /**< the callback runs on a thread of the driver */
+    umdStatus code;                /**< first failure of a call; UMD_SUCCESS: none */
+    umdErrorDetail detail;         /**< its record */
+    bool have_async;
+    umdErrorDetail async;          /**< first error that came by callback */
+    char doing[96];                /**< what the run was about when the call failed */
+    char own[256];                 /**< a failure of the run itself (wrong result, no memory), "" if none */
+    uint32_t retries;              /**< calls that were tried again as their advice says, and then worked or not */
+    uint32_t notice_count;
+    struct trouble_notice notices[TROUBLE_NOTICES];
+};
+
+void trouble_init(struct trouble *t);
+void trouble_fini(struct trouble *t);
+
+/** Right after a failed call, on its thread: keeps code and record of the first. Value: true, so that `return !trouble_note()` reads. */
+bool trouble_note(struct trouble *t, umdStatus st, const char *doing_fmt, ...) __attribute__((format(printf, 3, 4)));
+/** A failure that no call reported. */
+void trouble_own(struct trouble *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** Went wrong, was dealt with. */
+void trouble_notice(struct trouble *t, umdStatus code, const char *text);
+/** For umdContextSetErrorCallback; user is the struct trouble. */
+void trouble_callback(umdContext context, const umdErrorDetail *detail, void *user);
+
+/** One screen: what, where, why, what was done about it, what to do next. head: "stopped at step 4 of 80". */
+void trouble_print(struct trouble *t, FILE *to, const char *head, uint64_t resets);
+/** One line for a mistake in the arguments: "CODE: sentence (figures)". */
+void trouble_print_line(const struct trouble *t, FILE *to);
+/** The notices, one line each; nothing if there are none. */
+void trouble_print_notices(struct trouble *t, FILE *to);
+
+/** Value of key in "key=value key=\"two words\"": false if it is not there. */
+bool figure_get(const char *figures, const char *key, char *out, size_t out_B);
+
+#endif
