@@ -99,16 +99,16 @@ static bool load_data(struct train_run *run)
 {
     const struct train_options *o = &run->opt;
     char why[768];
-    uint32_t size = (uint32_t)o->train_size;
+    uint32_t size = (uint32_t)o->train_size, tests = (uint32_t)o->test_size;
 
     if (o->data_dir) {
         if (!dataset_load_idx(o->data_dir, DATASET_TRAIN, size, &run->train, why, sizeof(why)) ||
-            !dataset_load_idx(o->data_dir, DATASET_TEST, 0, &run->test, why, sizeof(why))) {
+            !dataset_load_idx(o->data_dir, DATASET_TEST, tests, &run->test, why, sizeof(why))) {
             fail_line(0, "%s%s", why, "");
             return false;
         }
     } else if (!dataset_draw(digits_train_seed(o->seed), size ? size : DEFAULT_TRAIN_SIZE, &run->train) ||
-               !dataset_draw(DIGITS_TEST_SEED, DIGITS_TEST_COUNT, &run->test)) {
+               !dataset_draw(DIGITS_TEST_SEED, tests ? tests : DIGITS_TEST_COUNT, &run->test)) {
         fail_line(0, "out of host memory for the images%s%s", "", "");
         return false;
     }

@@ -65,7 +65,7 @@ static bool check(const struct train_options *o)
     if (!(o->rate > 0.0 && o->rate <= 100.0))
         return usage("--lr must be above 0 and at most 100%s%s", "", "");
     return in_range("epochs", o->epochs, 1, 1000) && in_range("batch", o->batch, 8, 1024) && in_range("hidden", o->hidden, 1, 1024) &&
-           in_range("train-size", o->train_size, 0, 1000000) && in_range("watchdog-ms", o->watchdog_ms, 0, 3600000) &&
+           in_range("train-size", o->train_size, 0, 1000000) && in_range("test-size", o->test_size, 0, 1000000) && in_range("watchdog-ms", o->watchdog_ms, 0, 3600000) &&
            one_of("mode", o->mode, modes, "threaded, stepped, functional") &&
            one_of("carrier", o->carrier, carriers, "direct, loopback");
 }
@@ -100,6 +100,7 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         { "lr", 0, POPT_ARG_DOUBLE | POPT_ARGFLAG_SHOW_DEFAULT, &o->rate, 0, "learning rate at its top", "R" },
         { "seed", 0, POPT_ARG_LONGLONG | POPT_ARGFLAG_SHOW_DEFAULT, &o->seed, 0, "of images, weights, order, and stepped clocks", "N" },
         { "train-size", 0, POPT_ARG_INT, &o->train_size, 0, "training images (default: 20000 built-in, all of --data)", "N" },
+        { "test-size", 0, POPT_ARG_INT, &o->test_size, 0, "test images (default: 5000 built-in, all of --data)", "N" },
         { "verify", 0, POPT_ARG_NONE, &verify, 0, "hold gradients of some steps against a host reference", NULL },
         { "faults", 0, POPT_ARG_STRING, &strings[1], 0, "break something: a fault specification, or a file that holds one", "SPEC|FILE" },
         { "report", 0, POPT_ARG_STRING, &strings[2], 0, "write the run as JSON", "FILE" },

@@ -21,7 +21,7 @@ enum train_exit {
 
 struct train_options {
     const char *data_dir, *faults, *report, *log, *log_level, *mode, *carrier;
-    int epochs, batch, hidden, train_size, watchdog_ms;
+    int epochs, batch, hidden, train_size, test_size, watchdog_ms;
     double rate;
     unsigned long long seed;
     bool verify, quiet;

@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# fault.sh - umd-train over injected faults and bad input: exit status, code, kernel and source line, length of what it prints.
+# usage: fault.sh UMD_TRAIN CASE CARRIER
+set -u
+train=$1 case=$2 carrier=$3 status=0
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+unset PETREL_FAULTS PETREL_MODE PETREL_CARRIER UMD_LOG_FILE UMD_LOG_JSON UMD_LOG_LEVEL UMD_LOG_CONSOLE
+
+die() {
+    echo "fault.sh: $case over $carrier: $1"
+    echo "--- exit status $status, stdout:"; cat out
+    echo "--- stderr:"; cat err
+    exit 1
+}
+
+# run STATUS ARGUMENT...: a small training that must end with that status.
+run() {
+    want=$1
+    shift
+    status=0
+    "$train" mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 1 --carrier "$carrier" "$@" >out 2>err || status=$?
+    [ "$status" -eq "$want" ] || die "exit status $want was expected"
+}
+
+# says FILE PATTERN...: each pattern is somewhere in it.
+says() {
+    file=$1
+    shift
+    for pattern; do
+        grep -Eq -e "$pattern" "$file" || die "$file does not say: $pattern"
+    done
+}
+
+# A report is at most a screen; a mistake in the input one line.
+screen() { [ "$(wc -l <err)" -le 24 ] || die "the report is longer than a screen"; }
+one_line() { [ "$(wc -l <err)" -eq 1 ] || die "one line was expected on stderr"; }
+silent() { [ ! -s err ] || die "nothing was expected on stderr"; }
+# No file beside those named, in particular no half-written one.
+only() {
+    for f in *; do
+        case " out err $* " in *" $f "*) ;; *) die "left behind: $f" ;; esac
+    done
+}
+# stopped CODE KERNEL: the five questions, answered.
+stopped() {
+    screen
+    says err "^umd-train: stopped by a device error at step [0-9]+ of [0-9]+: $1\$" '^  what +[A-Z]' "^  where +kernel $2 at mlp(_args)?\.[ch]:[1-9][0-9]*" \
+        'stream [0-9]+, submission [0-9]+' '^  why ' '^  done +[a-z]' '^  next +[A-Z]'
+}
+not_started() {
+    screen
+    says err "^umd-train: could not start: $1\$" '^  what +[A-Z]' '^  where ' '^  why ' '^  done +[a-z]' '^  next +[A-Z]'
+}
+
+case $case in
+# A step launches gather, forward, forward, softmax, score, grad_weights, grad_bias, grad_input, grad_weights, grad_bias and sgd four times.
+hang)
+    run 3 --faults 'hw.cu.hang[nth=20]=fire'
+    stopped UMD_ERR_HW_HANG mlp_grad_weights1
+    says err 'step [23] of 3' ;;
+wild)
+    run 3 --faults 'hw.cu.wild_access[nth=2]=fire'
+    stopped UMD_ERR_HW_PAGE_FAULT mlp_forward1
+    says err 'address 0x[0-9a-f]+' ;;
+illegal)
+    run 3 --faults 'hw.cu.illegal[nth=32]=fire'
+    stopped UMD_ERR_HW_ILLEGAL_INSTRUCTION mlp_softmax ;;
+busoff)
+    run 3 --faults 'hw.bus.off[nth=40]=fire'
+    screen
+    says err 'stopped by a device error at step [1-3] of 3: UMD_ERR_DEV_LOST_OFF_BUS$' '^  done +the device was given up' '^  next +[A-Z]' ;;
+vram)
+    run 2 --faults 'kmd.vram.alloc[space=8]=fail'
+    not_started UMD_ERR_MEM_ALLOC_FAILED
+    says err 'allocating [0-9]+ bytes of device memory for ' 'tried again as their advice says' ;;
+vram-once)
+    run 0 --faults 'kmd.vram.alloc[nth=9]=fail'
+    silent
+    says out '^went on after 1 x UMD_ERR_MEM_ALLOC_FAILED: ' '^3 steps, loss ' ;;
+irq)
+    run 0 --faults 'hw.irq.lost[nth=30]=fire'
+    silent
+    says out '^went on after 1 x UMD_ERR_HW_IRQ_LOST: ' '^3 steps, loss ' ;;
+firmware)
+    run 2 --faults 'hw.fw.version=fire'
+    not_started UMD_ERR_INIT_FW_VERSION ;;
+count)
+    run 2 --faults 'kmd.device.count=fire'
+    not_started UMD_ERR_INIT_DEVICE_COUNT ;;
+ecc)
+    run 2 --faults 'hw.ecc.selftest=fire'
+    not_started UMD_ERR_INIT_ECC_SELFTEST ;;
+file)
+    printf '# the third launch\nhw.cu.illegal[nth=3]=fire\n' >faults
+    run 3 --faults faults
+    stopped UMD_ERR_HW_ILLEGAL_INSTRUCTION mlp_forward1 ;;
+report)
+    run 0 --verify --report report.json
+    silent
+    only report.json
+    says out '^3 steps, loss [0-9.]+ -> [0-9.]+, test accuracy [0-9.]+ %, wall [0-9.]+ s, simulated [0-9.]+ s, memory high-water mark [0-9.]+ MiB$'
+    python3 - <<'PY' || die "the report is not what it should be"
+import json
+r = json.load(open("report.json"))
+assert r["exit_status"] == 0 and r["error"] is None and r["result"]["steps"] == 3 and r["result"]["verified_steps"] == 3
+assert r["result"]["verify_worst_deviation"] < 1e-4 and r["result"]["simulated_ns"] > 0 and r["result"]["vram_high_water_B"] > 0
+PY
+    run 3 --faults 'hw.cu.illegal[nth=4]=fire' --report report.json
+    only report.json
+    python3 -c 'import json; r = json.load(open("report.json")); assert r["exit_status"] == 3 and r["error"]["name"] == "UMD_ERR_HW_ILLEGAL_INSTRUCTION"' ||
+        die "the report of a failed run is not what it should be" ;;
+input)
+    run 1 --faults 'hw.cu.hang[nth=x]=fire'; one_line; says err UMD_ERR_FAULT_SPEC 'position=15 .*column=16'
+    run 1 --faults 'no.such.site=fire'; one_line; says err UMD_ERR_FAULT_SPEC 'position=[0-9]+ '
+    run 1 --batch 33; one_line; says err batch
+    run 1 --mode sideways; one_line; says err sideways
+    run 1 --no-such-option; one_line; says err no-such-option
+    run 1 again; one_line; says err "'again'"
+    run 1 --log-level nonsense; one_line
+    run 2 --report /nonexistent/report.json; one_line; says err '/nonexistent/report.json'
+    run 2 --report .; one_line; says err directory
+    run 2 --log /nonexistent/log; one_line; says err '/nonexistent/log'
+    run 2 --data .; one_line; says err 'train-images-idx3-ubyte'
+    only
+    printf '\000\000\010\003\000\000\000\004\000\000\000\034\000\000\000\034' >train-images-idx3-ubyte
+    printf '\000\000\010\001\000\000\000\004' >train-labels-idx1-ubyte
+    run 2 --data . --report report.json; one_line; says err 'train-images-idx3-ubyte: is truncated'
+    only train-images-idx3-ubyte train-labels-idx1-ubyte
+    status=0; "$train" perceptron >out 2>err || status=$?
+    [ "$status" -eq 1 ] || die "an unknown workload must be a usage error"
+    one_line; says err "unknown workload 'perceptron'"
+    status=0; "$train" >out 2>err || status=$?
+    [ "$status" -eq 1 ] || die "no workload must be a usage error"
+    one_line ;;
+stepped)
+    for n in 1 2; do
+        run 0 --mode stepped --seed 7 --log log --log-level debug
+        mkdir "$n" && mv log "$n/"
+    done
+    [ "$(wc -l <1/log)" -gt 5 ] || die "the log is empty"
+    cmp 1/log 2/log || { diff 1/log 2/log | head -n 5; die "two stepped runs of one seed wrote different logs"; }
+    run 0 --mode stepped --seed 8 --log log --log-level debug
+    ! cmp -s 1/log log || die "another seed wrote the same log" ;;
+stepped-fault)
+    for n in 1 2; do
+        run 3 --mode stepped --seed 7 --log log --log-level debug --faults 'hw.cu.hang[nth=20]=fire'
+        stopped UMD_ERR_HW_HANG mlp_grad_weights1
+        mkdir "$n" && mv log "$n/" && cp err "$n/"
+    done
+    cmp 1/log 2/log || { diff 1/log 2/log | head -n 5; die "two stepped runs of one seed wrote different logs"; }
+    cmp 1/err 2/err || die "two stepped runs of one seed printed different reports" ;;
+*)
+    echo "fault.sh: unknown case $case"
+    exit 99 ;;
+esac
