@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reset.c - blame, ban, reset, loss. The ladder: reset the ring, reset the device, declare it lost. What had not started goes back to
+ * its queue; what had started and was not to blame is told so and never run again.
+ */
+#include <string.h>
+
+#include "kmd_priv.h"
+
+UMD_LOG_MODULE("kmd.reset");
+
+/* ---- Blame ---- */
+
+static const struct { umdStatus code; const char *name; } fault_codes[] = {
+    [PETREL_FAULT_NONE] = {UMD_ERR_HW_HANG, "none"},
+    [PETREL_FAULT_PAGE] = {UMD_ERR_HW_PAGE_FAULT, "page"},
+    [PETREL_FAULT_ACCESS] = {UMD_ERR_HW_ACCESS_FAULT, "access"},
+    [PETREL_FAULT_ILLEGAL] = {UMD_ERR_HW_ILLEGAL_INSTRUCTION, "illegal"},
+    [PETREL_FAULT_TRAP] = {UMD_ERR_HW_TRAP, "trap"},
+    [PETREL_FAULT_MISALIGNED] = {UMD_ERR_HW_MISALIGNED, "misaligned"},
+    [PETREL_FAULT_PACKET] = {UMD_ERR_HW_PACKET, "packet"},
+    [PETREL_FAULT_RESOURCES] = {UMD_ERR_HW_PACKET, "resources"},
+    [PETREL_FAULT_ECC] = {UMD_ERR_HW_ECC_UNCORRECTED, "ecc"},
+};
+
+void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after)
+{
+    struct petrel_queue *own = guilty->queue;
+    for (struct petrel_queue *queue = guilty->dev->queues; queue; queue = queue->next) {
+        if (queue->file != own->file || queue->context_id != own->context_id || queue->state != DRM_PETREL_QUEUE_OK || !queue->open)
+            continue;
+        queue->state = DRM_PETREL_QUEUE_BANNED;
+        queue->code = guilty->record.code;
+        queue->record = guilty->record;
+        petrel_queue_cancel_locked(queue, guilty->record.id, "context_banned", after);
+    }
+}
+
+static void nearest_text(struct petrel_job *job, uint64_t va, char *buf, size_t size)
+{
+    struct petrel_vma vma;
+    uint64_t distance = 0;
+    bool below = false;
+    if (!petrel_vm_nearest_locked(job->vm, va, &vma, &distance, &below))
+        snprintf(buf, size, "nearest=none");
+    else
+        snprintf(buf, size, "nearest_va=0x%" PRIx64 " nearest_B=%" PRIu64 " distance_B=%" PRIu64 " side=%s", vma.start, vma.size_B, distance,
+                 distance == 0 ? "inside" : below ? "behind" : "before");
+}
+
+/* All that the ring's registers say about where it stands. */
+static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job, umdStatus code, uint32_t fault, struct drm_petrel_event *event)
+{
+    static const char *const access_names[] = {"read", "write", "exec", "atomic"};
+    const uint64_t now = petrel_now(ring->dev), info = petrel_ring_read64(ring, PETREL_RING_FAULT_INFO);
+    const uint64_t mark = petrel_ring_read64(ring, PETREL_RING_MARK);
+    char nearest[160];
+    event->va = petrel_ring_read64(ring, PETREL_RING_FAULT_VA);
+    event->pc = petrel_ring_read64(ring, PETREL_RING_FAULT_PC);
+    event->wg = petrel_ring_read64(ring, PETREL_RING_FAULT_WG);
+    event->fault_info = info;
+    event->fault_data = petrel_ring_read64(ring, PETREL_RING_FAULT_DATA);
+    const uint64_t instr = petrel_ring_read64(ring, PETREL_RING_INSTR);
+    job->progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS) - job->progress_base;
+    if (mark)
+        job->cmdbuf_id = mark; /* the very command buffer, where a job has several */
+    nearest_text(job, event->va, nearest, sizeof(nearest));
+    const char *kind = fault < sizeof(fault_codes) / sizeof(fault_codes[0]) ? fault_codes[fault].name : "unknown";
+    PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
+                 "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64
+                 " lane=%u warp=%u cu=%u wg=%" PRIu64 " data=0x%" PRIx64 " elapsed_ns=%" PRIu64 " submit_ns=%" PRIu64 " start_ns=%" PRIu64
+                 " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 " %s",
+                 ring->index, job->queue_id, job->id, job->cmdbuf_id, kind, (uint64_t)event->va, access_names[PETREL_FAULT_INFO_ACCESS(info)], (uint64_t)event->pc,
+                 PETREL_FAULT_INFO_LANE(info), PETREL_FAULT_INFO_WARP(info), PETREL_FAULT_INFO_CU(info), (uint64_t)event->wg, (uint64_t)event->fault_data,
+                 now > job->start_ns ? now - job->start_ns : 0, job->submit_ns, job->start_ns, job->progress_ns, job->progress,
+                 instr - ring->seen_instr, nearest);
+}
+
+void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_t fault, struct petrel_after *after)
+{
+    struct petrel_job *job = ring->inflight.first;
+    struct drm_petrel_event event = {0};
+    assert(job);
+    if (ring->watched != job->id) { /* stopped before the watchdog looked at it */
+        job->progress_base = petrel_ring_read64(ring, PETREL_RING_PROGRESS);
+        ring->seen_instr = petrel_ring_read64(ring, PETREL_RING_INSTR);
+        if (job->start_ns < ring->last_end_ns)
+            job->start_ns = ring->last_end_ns;
+        job->progress_ns = job->start_ns;
+    }
+    raise_guilty_locked(ring, job, code, fault, &event);
+    job->error = -umdStatusErrno(code);
+    petrel_event_job_fault_locked(job, &event, fault);
+    petrel_ban_locked(job, after);
+    petrel_ring_reset_begin_locked(ring, true, after);
+}
+
+void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *after)
+{
+    const uint32_t fault = petrel_ring_read32(ring, PETREL_RING_FAULT);
+    struct petrel_job *job = ring->inflight.first;
+    if (atomic_load(&ring->dev->lost_code) || ring->phase == PETREL_PHASE_RESET || ring->dev->device_phase == PETREL_DEVICE_RESET || fault == PETREL_FAULT_NONE)
+        return; /* dealt with already */
+    if (fault == UINT32_MAX)
+        return; /* off the bus; the next look tells */
+    const bool known = fault < sizeof(fault_codes) / sizeof(fault_codes[0]);
+    if (job)
+        petrel_ring_guilty_locked(ring, known ? fault_codes[fault].code : UMD_ERR_HW_PACKET, fault, after);
+    else
+        petrel_ring_reset_begin_locked(ring, true, after);
+}
+
+/* ---- Resets ---- */
+
+/* Counts a reset. False: too many, and the device is lost now. */
+static bool reset_allowed_locked(struct petrel_device *dev, struct petrel_after *after)
+{
+    const uint64_t now = petrel_now(dev);
+    uint64_t *slot = &dev->reset_times[dev->reset_count % PETREL_RESETS_MAX];
+    if (dev->reset_count >= PETREL_RESETS_MAX && now - *slot < PETREL_RESET_WINDOW_NS) {
+        umdErrorDetail record;
+        PETREL_RAISE(&record, 0, (umdRecordId){0}, UMD_ERR_DEV_LOST_TOO_MANY_RESETS, "device=%u resets=%" PRIu64 " max=%u window_ns=%" PRIu64 " first_ns=%" PRIu64 " now_ns=%" PRIu64,
+                     dev->index, dev->reset_count, PETREL_RESETS_MAX, (uint64_t)PETREL_RESET_WINDOW_NS, *slot, now);
+        petrel_lost_locked(dev, &record, after);
+        return false;
+    }
+    *slot = now;
+    dev->reset_count++;
+    return true;
+}
+
+bool petrel_ring_reset_begin_locked(struct petrel_ring *ring, bool counted, struct petrel_after *after)
+{
+    struct petrel_device *dev = ring->dev;
+    umd_mutex_assert_held(&dev->sched_lock);
+    if (counted && !reset_allowed_locked(dev, after))
+        return false;
+    const uint64_t now = petrel_now(dev);
+    ring->phase = PETREL_PHASE_RESET;
+    ring->deadline_ns = now + PETREL_RESET_NS;
+    ring->reset_started = petrel_ring_read64(ring, PETREL_RING_JOB);
+    UMD_LOG(UMD_LOG_INFO, "ring reset ring=%u started_job=%" PRIu64 " in_flight=%u", ring->index, ring->reset_started, ring->inflight.count);
+    hw_write32(dev->hw, PETREL_REGS_OFF_RESET, 1u << ring->index);
+    petrel_reset_poll_locked(dev, now, after);
+    return true;
+}
+
+static void innocent_locked(struct petrel_job *job, struct petrel_after *after)
+{
+    umdErrorDetail record;
+    PETREL_RAISE(&record, job->context_id, (umdRecordId){0}, UMD_ERR_EXEC_INNOCENT_PARTIAL,
+                 "queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " submit_ns=%" PRIu64 " start_ns=%" PRIu64 " progress=%" PRIu64,
+                 job->queue_id, job->id, job->cmdbuf_id, job->submit_ns, job->start_ns, job->progress);
+    petrel_event_job_locked(job, DRM_PETREL_EVENT_ERROR, 0, &record);
+    petrel_job_end_locked(job, -ECANCELED, &record, petrel_now(job->dev), after);
+}
+
+/* The ring stands still and has forgotten everything. Sorts what was in flight, and starts it again. */
+static void ring_reset_done_locked(struct petrel_ring *ring, struct petrel_after *after)
+{
+    struct petrel_job *again[PETREL_CREDITS], *job;
+    uint32_t count = 0;
+    petrel_sched_reap_locked(ring->dev, after);
+    while ((job = petrel_job_list_take(&ring->inflight))) {
+        struct petrel_queue *queue = job->queue;
+        job->state = PETREL_JOB_PENDING;
+        if (job->error) {
+            petrel_job_end_locked(job, job->error, &job->record, petrel_now(ring->dev), after);
+        } else if (!queue->open || queue->state != DRM_PETREL_QUEUE_OK) {
+            petrel_job_list_add_first(&queue->pending, job);
+            petrel_queue_cancel_locked(queue, queue->record.id, queue->open ? "context_banned" : "queue_destroyed", after);
+        } else if (job->id == ring->reset_started) {
+            innocent_locked(job, after);
+        } else {
+            again[count++] = job;
+        }
+    }
+    while (count)
+        petrel_job_list_add_first(&again[count - 1]->queue->pending, again[count - 1]), count--;
+    ring->done_seq = ring->seq;
+    petrel_ring_start(ring);
+}
+
+/* ---- Whole device ---- */
+
+static void device_reset_begin_locked(struct petrel_device *dev, uint64_t now)
+{
+    UMD_LOG(UMD_LOG_WARN, "ring reset not acknowledged, resetting the device device=%u", dev->index);
+    dev->device_phase = PETREL_DEVICE_FREEZE;
+    dev->device_deadline_ns = now + PETREL_PROBE_NS;
+    /* What still runs must hold, or we could not tell what has started. */
+    for (uint32_t r = 0; r < PETREL_RING_COUNT; r++) {
+        if (dev->rings[r].phase != PETREL_PHASE_RESET)
+            petrel_ring_write32(&dev->rings[r], PETREL_RING_PREEMPT, 1);
+    }
+}
+
+static void device_freeze_poll_locked(struct petrel_device *dev, uint64_t now)
+{
+    bool frozen = true;
+    for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
+        frozen &= dev->rings[r].phase == PETREL_PHASE_RESET || petrel_ring_read32(&dev->rings[r], PETREL_RING_PREEMPT) == 2;
+    if (!frozen && now < dev->device_deadline_ns)
+        return;
+    for (uint32_t r = 0; r < PETREL_RING_COUNT; r++) {
+        if (dev->rings[r].phase != PETREL_PHASE_RESET)
+            dev->rings[r].reset_started = petrel_ring_read64(&dev->rings[r], PETREL_RING_JOB);
+    }
+    dev->device_phase = PETREL_DEVICE_RESET;
+    dev->device_deadline_ns = now + PETREL_RESET_NS;
+    hw_write32(dev->hw, PETREL_REGS_OFF_RESET, 1u << 31);
+}
+
+static void device_reset_poll_locked(struct petrel_device *dev, uint64_t now, struct petrel_after *after)
+{
+    if (dev->device_phase == PETREL_DEVICE_FREEZE)
+        device_freeze_poll_locked(dev, now);
+    if (dev->device_phase != PETREL_DEVICE_RESET)
+        return;
+    const uint32_t reg = hw_read32(dev->hw, PETREL_REGS_OFF_RESET);
+    if (reg == UINT32_MAX)
+        return; /* off the bus; the next look tells */
+    if (!(reg & 1u << 31)) {
+        dev->device_phase = PETREL_DEVICE_RUN;
+        for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
+            ring_reset_done_locked(&dev->rings[r], after);
+    } else if (now >= dev->device_deadline_ns) {
+        umdErrorDetail record;
+        PETREL_RAISE(&record, 0, (umdRecordId){0}, UMD_ERR_DEV_LOST_RESET_FAILED, "device=%u reset_reg=0x%x waited_ns=%" PRIu64 " resets=%" PRIu64, dev->index, reg,
+                     (uint64_t)PETREL_RESET_NS, dev->reset_count);
+        petrel_lost_locked(dev, &record, after);
+    }
+}
+
+void petrel_reset_poll_locked(struct petrel_device *dev, uint64_t now, struct petrel_after *after)
+{
+    umd_mutex_assert_held(&dev->sched_lock);
+    for (uint32_t r = 0; r < PETREL_RING_COUNT && dev->device_phase == PETREL_DEVICE_RUN && !atomic_load(&dev->lost_code); r++) {
+        struct petrel_ring *ring = &dev->rings[r];
+        if (ring->phase != PETREL_PHASE_RESET)
+            continue;
+        const uint32_t reg = hw_read32(dev->hw, PETREL_REGS_OFF_RESET);
+        if (!(reg & 1u << r))
+            ring_reset_done_locked(ring, after);
+        else if (reg != UINT32_MAX && now >= ring->deadline_ns)
+            device_reset_begin_locked(dev, now);
+    }
+    if (dev->device_phase != PETREL_DEVICE_RUN && !atomic_load(&dev->lost_code))
+        device_reset_poll_locked(dev, now, after);
+}
+
+/* ---- Loss ---- */
+
+void petrel_lost_locked(struct petrel_device *dev, const umdErrorDetail *record, struct petrel_after *after)
+{
+    umd_mutex_assert_held(&dev->sched_lock);
+    if (atomic_load(&dev->lost_code))
+        return;
+    dev->lost_record = *record;
+    atomic_store(&dev->lost_code, record->code);
+    const uint64_t end_ns = dev->rings[0].last_end_ns > dev->rings[1].last_end_ns ? dev->rings[0].last_end_ns : dev->rings[1].last_end_ns;
+    struct petrel_job *job;
+    for (uint32_t r = 0; r < PETREL_RING_COUNT; r++) {
+        while ((job = petrel_job_list_take(&dev->rings[r].inflight))) {
+            bool own = job->error; /* its own failure came first */
+            petrel_job_end_locked(job, own ? job->error : -ENODEV, own ? &job->record : record, end_ns, after);
+        }
+        dev->rings[r].done_seq = dev->rings[r].seq;
+    }
+    for (struct petrel_queue *queue = dev->queues; queue; queue = queue->next) {
+        while ((job = petrel_job_list_take(&queue->pending)))
+            petrel_job_end_locked(job, -ENODEV, record, end_ns, after);
+        if (queue->state == DRM_PETREL_QUEUE_OK) {
+            queue->code = record->code;
+            queue->record = *record;
+        }
+        queue->state = DRM_PETREL_QUEUE_LOST;
+    }
+    petrel_event_all_locked(dev, DRM_PETREL_EVENT_LOST, record);
+}
+
+bool petrel_check_bus_locked(struct petrel_device *dev, struct petrel_after *after)
+{
+    const uint32_t id = hw_read32(dev->hw, PETREL_REGS_OFF_ID);
+    umdErrorDetail record;
+    if (atomic_load(&dev->lost_code))
+        return false;
+    if (id != UINT32_MAX)
+        return true;
+    PETREL_RAISE(&record, 0, (umdRecordId){0}, UMD_ERR_DEV_LOST_OFF_BUS, "device=%u register=ID read=0x%x expected=0x50455452 jobs=%u", dev->index, id, dev->jobs_alive);
+    petrel_lost_locked(dev, &record, after);
+    return false;
+}
+
+bool petrel_check_lost_quietly(struct petrel_device *dev)
+{
+    if (!atomic_load(&dev->lost_code) && hw_read32(dev->hw, PETREL_REGS_OFF_ID) == UINT32_MAX)
+        petrel_sched_kick(dev);
+    return atomic_load(&dev->lost_code);
+}
+
+int petrel_check_lost(struct petrel_device *dev)
+{
+    if (!petrel_check_lost_quietly(dev))
+        return 0;
+    umd_mutex_lock(&dev->sched_lock);
+    const umdRecordId cause = dev->lost_record.id;
+    umd_mutex_unlock(&dev->sched_lock);
+    const umdStatus code = atomic_load(&dev->lost_code);
+    return -umdStatusErrno(UMD_FAIL_FROM(code, cause, "device=%u reason=lost_before", dev->index));
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* wait.c - the WAIT ioctl: what the wait ended with, or at which stage it timed out. */
+#include <string.h>
+
+#include "kmd_priv.h"
+
+UMD_LOG_MODULE("kmd.wait");
+
+#define STEP_MAX_NS 1000000000ull
+
+uint64_t petrel_wait_now(struct drm_device *drm)
+{
+    return petrel_now(petrel_device_of(drm));
+}
+
+bool petrel_wait_step(struct drm_device *drm, uint64_t budget_ns)
+{
+    struct petrel_device *dev = petrel_device_of(drm);
+    if (drm->stepped) {
+        umd_mutex_lock(&dev->sched_lock);
+        bool running = dev->rings[0].inflight.first || dev->rings[1].inflight.first || dev->device_phase != PETREL_DEVICE_RUN;
+        umd_mutex_unlock(&dev->sched_lock);
+        if (!running && budget_ns == UINT64_MAX)
+            return false;
+        hw_device_pump(dev->hw, budget_ns < STEP_MAX_NS ? budget_ns : STEP_MAX_NS);
+    }
+    petrel_sched_kick(dev);
+    return !atomic_load(&dev->lost_code);
+}
+
+/* The job that a job waits for, at the far end. 0: something that was never submitted. Bounded: dependencies may form a cycle. */
+static uint64_t root_job_locked(struct petrel_job *job)
+{
+    for (int hops = 0; job && hops < 64; hops++) {
+        struct petrel_job *head = job->state == PETREL_JOB_PENDING && job->queue ? job->queue->pending.first : job;
+        if (head->state != PETREL_JOB_PENDING || head->dep_next == head->dep_count)
+            return head->id;
+        struct drm_sync_ref *ref = &head->deps[head->dep_next];
+        if (!ref->resolved)
+            return 0;
+        job = ref->fence ? petrel_job_of(dma_fence_inner(ref->fence)) : NULL;
+    }
+    return 0;
+}
+
+static enum drm_petrel_stage stage_locked(struct petrel_job *job, uint64_t *root_out)
+{
+    struct petrel_device *dev = job->dev;
+    if (job->state == PETREL_JOB_DONE)
+        return job->irq_lost ? DRM_PETREL_STAGE_SIGNAL_LOST : DRM_PETREL_STAGE_DONE;
+    if (job->state == PETREL_JOB_PENDING) {
+        struct petrel_job *head = job->queue->pending.first;
+        const bool blocked = head->dep_next < head->dep_count;
+        *root_out = blocked ? root_job_locked(job) : 0;
+        return blocked ? DRM_PETREL_STAGE_DEPENDENCY : DRM_PETREL_STAGE_QUEUED;
+    }
+    const struct petrel_ring *ring = &dev->rings[job->queue->engine];
+    if (ring->inflight.first != job || petrel_ring_read64(ring, PETREL_RING_JOB) != job->id)
+        return DRM_PETREL_STAGE_QUEUED;
+    const uint64_t progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS);
+    if (ring->watched == job->id)
+        job->progress = progress - job->progress_base;
+    const bool moved = progress != job->progress_asked;
+    job->progress_asked = progress;
+    if (moved)
+        job->progress_ns = petrel_now(dev);
+    return moved ? DRM_PETREL_STAGE_RUNNING : DRM_PETREL_STAGE_STALLED;
+}
+
+/* Where the awaited work stands, into the caller's struct. Value: its job, or NULL. */
+static struct petrel_job *report(struct petrel_device *dev, const struct drm_sync_ref *ref, struct drm_petrel_wait *args)
+{
+    struct petrel_job *job = ref->fence ? petrel_job_of(dma_fence_inner(ref->fence)) : NULL;
+    args->stage = !ref->resolved ? DRM_PETREL_STAGE_NONE : DRM_PETREL_STAGE_DONE;
+    if (!job)
+        return NULL;
+    umd_mutex_lock(&dev->sched_lock);
+    uint64_t root = 0;
+    args->stage = stage_locked(job, &root);
+    args->root_job = root;
+    args->job_id = job->id;
+    args->queue_id = job->queue_id;
+    args->submit_ns = job->submit_ns;
+    args->start_ns = job->state == PETREL_JOB_PENDING ? 0 : job->start_ns;
+    args->progress_ns = job->progress_ns;
+    args->end_ns = job->end_ns;
+    args->progress = job->progress;
+    umd_mutex_unlock(&dev->sched_lock);
+    return job;
+}
+
+static void give_record(uint64_t error_ptr, const umdErrorDetail *record)
+{
+    uint32_t size_B = 0;
+    if (error_ptr && usercopy_try_from(&size_B, error_ptr, sizeof(size_B)))
+        usercopy_try_to(error_ptr, record, size_B < sizeof(*record) ? size_B : sizeof(*record));
+}
+
+static int wait_done(struct petrel_device *dev, const struct drm_wait *wait, struct drm_petrel_wait *args)
+{
+    const struct drm_sync_ref *ref = &wait->refs[wait->first];
+    args->first = wait->first;
+    const struct petrel_job *job = report(dev, ref, args);
+    const struct dma_fence *inner = ref->fence ? dma_fence_inner(ref->fence) : NULL;
+    args->fence_error = inner ? inner->error : 0;
+    if (job && args->fence_error)
+        give_record(args->error_ptr, &job->record);
+    return 0;
+}
+
+static int wait_timed_out(struct petrel_device *dev, const struct drm_wait *wait, struct drm_petrel_wait *args)
+{
+    uint32_t i = 0;
+    while (i + 1 < wait->count && drm_sync_ref_done(&wait->refs[i]))
+        i++;
+    report(dev, &wait->refs[i], args);
+    int ret = petrel_check_lost(dev); /* a wait for what can never be submitted any more ends with the loss */
+    return ret ? ret : -ETIME;
+}
+
+static int read_refs(struct drm_file *drm, const struct drm_petrel_wait *args, struct drm_sync_ref *refs)
+{
+    struct drm_petrel_sync syncs[PETREL_SYNCS_MAX];
+    int ret = copy_from_user(syncs, args->syncs_ptr, args->sync_count * sizeof(*syncs), "syncs_ptr");
+    for (uint32_t i = 0; ret == 0 && i < args->sync_count; i++) {
+        KMD_FIELD(syncs[i].flags, "field=syncs.flags index=%u value=0x%x", i, syncs[i].flags);
+        refs[i].point = syncs[i].point;
+        if (!(refs[i].sync = drm_syncobj_lookup(drm, syncs[i].handle)))
+            ret = UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=syncobj index=%u handle=%u", i, syncs[i].handle);
+    }
+    return ret;
+}
+
+static uint64_t host_now(struct drm_device *drm)
+{
+    (void)drm;
+    return umd_sys()->mono_ns();
+}
+
+int petrel_wait_ioctl(struct drm_file *drm, void *data)
+{
+    struct drm_petrel_wait *args = data;
+    struct petrel_device *dev = petrel_device_of(drm->dev);
+    const uint32_t known = DRM_PETREL_WAIT_ALL | DRM_PETREL_WAIT_DEVICE_CLOCK;
+    KMD_FIELD(args->flags & ~known, "field=flags value=0x%x known=0x%x", args->flags, known);
+    KMD_FIELD(args->pad, "field=pad value=%u", args->pad);
+    KMD_FIELD(args->sync_count == 0 || args->sync_count > PETREL_SYNCS_MAX, "field=sync_count value=%u max=%u", args->sync_count, PETREL_SYNCS_MAX);
+    struct drm_sync_ref refs[PETREL_SYNCS_MAX] = {0};
+    struct drm_wait wait = {
+        .refs = refs,
+        .count = args->sync_count,
+        .all = args->flags & DRM_PETREL_WAIT_ALL,
+        .stop_on_error = true,
+        .now = args->flags & DRM_PETREL_WAIT_DEVICE_CLOCK ? petrel_wait_now : host_now,
+        .deadline = UINT64_MAX,
+    };
+    int ret = read_refs(drm, args, refs);
+    if (ret == 0 && args->timeout_ns != UINT64_MAX) {
+        const uint64_t now = wait.now(drm->dev);
+        wait.deadline = args->timeout_ns < UINT64_MAX - now ? now + args->timeout_ns : UINT64_MAX;
+    }
+    if (ret == 0) {
+        ret = drm_wait_refs(drm->dev, &wait);
+        ret = ret == 0 ? wait_done(dev, &wait, args) : wait_timed_out(dev, &wait, args);
+    }
+    for (uint32_t i = 0; i < args->sync_count; i++)
+        drm_sync_ref_fini(&refs[i]);
+    return ret;
+}
