@@ -59,8 +59,8 @@ static void sdma_progress(struct hw_ring *ring, uint64_t bytes)
     ring->copy.progress_rest_B %= 1024;
 }
 
-/* One run of pages on both sides. False: the ring stopped. */
-static bool sdma_chunk(struct hw_ring *ring, uint64_t most_B)
+/* One run of pages on both sides, as much as fits into cycles. False: the ring stopped. */
+static bool sdma_chunk(struct hw_ring *ring, uint64_t cycles)
 {
     struct hw_copy *copy = &ring->copy;
     struct hw_device *dev = ring->dev;
@@ -80,14 +80,15 @@ static bool sdma_chunk(struct hw_ring *ring, uint64_t most_B)
         sdma_fault(ring, fault, copy->dst, PETREL_ACCESS_WRITE);
         return false;
     }
+    uint32_t rate = dev->profile.sdma_B_per_clk;
+    if (src_system || dst_system)
+        rate = (uint32_t)sdma_min(rate, dev->profile.link_B_per_clk);
+    const uint64_t most_B = sdma_min(sdma_min(cycles, SDMA_CHUNK_B) * rate, SDMA_CHUNK_B);
     const uint64_t n = sdma_min(sdma_min(src_run_B, dst_run_B), sdma_min(most_B, copy->left_B));
     if (copy->fill)
         sdma_fill(to, n, copy, (uint64_t)-copy->left_B); /* left_B starts as a multiple of element_B */
     else
         memmove(to, from, n); /* two mappings of one page may meet */
-    uint32_t rate = dev->profile.sdma_B_per_clk;
-    if (src_system || dst_system)
-        rate = (uint32_t)sdma_min(rate, dev->profile.link_B_per_clk);
     hw_ring_charge(ring, sdma_cycles(copy, n, rate));
     copy->src += n;
     copy->dst += n;
@@ -105,8 +106,7 @@ void hw_sdma_run(struct hw_ring *ring, uint64_t end_ns)
     assert(copy->left_B > 0);
     do {
         const uint64_t cycles = hw_ns_to_cycles(dev->profile.clock_khz, end_ns > ring->t_ns ? end_ns - ring->t_ns : 0);
-        const uint64_t fits_B = cycles > SDMA_CHUNK_B ? SDMA_CHUNK_B : sdma_min(cycles * dev->profile.sdma_B_per_clk, SDMA_CHUNK_B);
-        if (!sdma_chunk(ring, fits_B))
+        if (!sdma_chunk(ring, cycles))
             return;
     } while (copy->left_B > 0 && ring->t_ns < end_ns);
     if (dev->last_store_ns < ring->t_ns)
