@@ -147,7 +147,7 @@ static int map_file(const char *path, uint8_t **base_out)
             *base_out = map;
     }
     umd_sys()->close(fd);
-    if (err)
+    if (err && umd_sys()->file_size(path) >= 0) /* a device or pipe is not ours to remove */
         umd_sys()->unlink(path);
     return err;
 }

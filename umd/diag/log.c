@@ -152,6 +152,7 @@ static umdStatus set_levels(int which, const char *spec)
 
     if (!spec)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=spec");
+    umdLogFlush(1000); /* what was logged before goes by the levels before */
     if (!umd_log_levels_set(which, spec, &bad))
         return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=levels value=\"%.200s\" position=%zu expected=\"[module=]off|error|warn|info|debug|trace\"",
                         spec, bad);

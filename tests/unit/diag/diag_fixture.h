@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* diag_fixture.h - scratch directory, files and child processes for the tests of umd/diag. */
+#ifndef DIAG_FIXTURE_H
+#define DIAG_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault_plan.h"
+#include "record.h"
+#include "sys.h"
+
+/* Path of a file in a directory of this process; four may be in use at a time. */
+const char *scratch(const char *name);
+void scratch_remove(void);
+/* Whole file, ended; "" if it is not there. Static, two at a time. */
+const char *slurp(const char *path);
+unsigned count_of(const char *text, const char *part);
+/* Runs fn in a child; its stderr comes back in text. Returns the wait status. */
+int in_child(void (*fn)(void *), void *arg, char *text, size_t size);
+umdErrorDetail last_error(void);
+umd_record_counts counts_now(void);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* test_log_sink.c - what the log does when things go wrong: rotation, full disk, blocked sink, fork, exit, environment. */
+#include "diag_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+UMD_LOG_MODULE("umd.test.sink");
+
+static const char *logged(const char *path)
+{
+    umdLogFlush(5000);
+    return slurp(path);
+}
+
+static void rotates_by_size_and_keeps_so_many(void **state)
+{
+    char path[128], old[160];
+    unsigned lines = 0;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", scratch("rot"));
+    umdLogSetRotation(8192, 2);
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    for (int i = 0; i < 300; i++) {
+        UMD_LOG(UMD_LOG_INFO, "line i=%04d", i);
+        if (i % 10 == 9)
+            umdLogFlush(5000);
+    }
+    umdLogFlush(5000);
+    for (int i = 0; i <= 3; i++) {
+        if (i)
+            snprintf(old, sizeof(old), "%s.%d", path, i);
+        else
+            snprintf(old, sizeof(old), "%s", path);
+        const char *text = slurp(old);
+        lines += count_of(text, "line i=");
+        assert_int_equal(strlen(text) > 0, i <= 2);
+        assert_true(strlen(text) <= 8192 + 512);
+        if (i <= 2)
+            assert_true(strncmp(text, "# petrel log", 12) == 0);
+    }
+    assert_non_null(strstr(slurp(path), "i=0299"));
+    assert_in_range(lines, 100, 299);
+    umdLogSetRotation(128u << 20, 5);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static void an_older_file_is_kept(void **state)
+{
+    char old[160];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(umdLogOpenFile(scratch("again"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+        UMD_LOG(UMD_LOG_INFO, "run=%d", i);
+        umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    }
+    snprintf(old, sizeof(old), "%s.1", scratch("again"));
+    assert_non_null(strstr(slurp(old), "run=0"));
+    assert_non_null(strstr(slurp(scratch("again")), "run=1"));
+}
+
+static void bad_path_is_one_clear_error(void **state)
+{
+    umd_record_counts before = counts_now();
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile("/nonexistent/dir/log", UMD_LOG_FORMAT_TEXT, NULL), UMD_ERR_RES_FILE);
+    assert_non_null(strstr(last_error().figures, "path=\"/nonexistent/dir/log\" errno=2 reason=\"No such file or directory\""));
+    assert_int_equal(umdLogOpenFile(NULL, UMD_LOG_FORMAT_TEXT, NULL), UMD_ERR_PARAM_NULL);
+    assert_int_equal(umdLogOpenFile(scratch("x"), (umdLogFormat)7, NULL), UMD_ERR_PARAM_RANGE);
+    assert_int_equal(umdLogOpenFile(scratch("x"), UMD_LOG_FORMAT_TEXT, "loud"), UMD_ERR_CONFIG_VALUE);
+    assert_int_equal(access(scratch("x"), F_OK), -1); /* no half-made file */
+    assert_int_equal(counts_now().swallowed, before.swallowed);
+    UMD_LOG(UMD_LOG_ERROR, "the log goes on x=%d", 1);
+}
+
+static void full_disk_degrades_warns_once_and_recovers(void **state)
+{
+    umdLogStats before, after;
+    const char *warning = "log sink fails, its records are lost until it works again";
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("full.txt"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    assert_int_equal(umdLogOpenFile("/dev/full", UMD_LOG_FORMAT_JSON, "info"), UMD_SUCCESS);
+    umdLogGetStats(&before);
+    for (int i = 0; i < 5; i++) {
+        UMD_LOG(UMD_LOG_INFO, "into the void i=%d", i);
+        umdLogFlush(5000);
+    }
+    umdLogGetStats(&after);
+    assert_true(after.sink_errors - before.sink_errors >= 5);
+    const char *text = logged(scratch("full.txt"));
+    assert_int_equal(count_of(text, warning), 1);
+    assert_non_null(strstr(text, "path=\"/dev/full\" errno=28"));
+    assert_int_equal(count_of(text, "into the void"), 5); /* the other sink is not hurt */
+    umdLogCloseFile(UMD_LOG_FORMAT_JSON);
+    /* Injected, and over again: what was lost is told where it was lost. */
+    assert_int_equal(umd_fault_plan_set("sys.write[nth=1]=fail"), UMD_SUCCESS);
+    UMD_LOG(UMD_LOG_INFO, "lost x=%d", 1);
+    umdLogFlush(5000);
+    assert_int_equal(umd_fault_plan_set(NULL), UMD_SUCCESS);
+    UMD_LOG(UMD_LOG_INFO, "found x=%d", 2);
+    text = logged(scratch("full.txt"));
+    assert_null(strstr(text, "lost x=1"));
+    assert_non_null(strstr(text, "found x=2"));
+    assert_non_null(strstr(text, "log sink works again records_lost=1"));
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+/* A sink that blocks until it is let go. */
+static _Atomic(bool) blocked, reached;
+static ssize_t blocking_write(int fd, const void *buf, size_t n)
+{
+    while (atomic_load(&blocked)) {
+        atomic_store(&reached, true);
+        usleep(1000);
+    }
+    return umd_sys_default()->write(fd, buf, n);
+}
+
+static void a_blocked_sink_blocks_nobody(void **state)
+{
+    struct umd_sys table = *umd_sys_default();
+    umdLogStats before, after;
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("blocked"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    umdLogGetStats(&before);
+    table.write = blocking_write;
+    atomic_store(&blocked, true);
+    umd_sys_set(&table);
+    UMD_LOG(UMD_LOG_WARN, "first x=%d", 1);
+    while (!atomic_load(&reached))
+        usleep(1000);
+    uint64_t start_ns = umd_sys()->mono_ns();
+    for (int i = 0; i < 5000; i++)
+        UMD_LOG(UMD_LOG_INFO, "many i=%d", i);
+    umdLogFlush(50); /* gives up in time */
+    uint64_t took_ns = umd_sys()->mono_ns() - start_ns;
+    atomic_store(&blocked, false);
+    umdLogFlush(5000);
+    umd_sys_set(NULL);
+    assert_true(took_ns < 2000000000ull);
+    umdLogGetStats(&after);
+    uint64_t dropped = after.dropped - before.dropped;
+    assert_true(dropped > 0); /* 5000 do not fit in a ring */
+    assert_int_equal(after.records - before.records + dropped, 5001);
+    const char *text = logged(scratch("blocked"));
+    assert_int_equal(count_of(text, "log records were dropped"), 1);
+    assert_int_equal(count_of(text, "many i=") + dropped, 5000);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static void *logs_in_thread(void *arg)
+{
+    for (int i = 0; i < 200; i++)
+        UMD_LOG(UMD_LOG_INFO, "thread=%d i=%d", (int)(intptr_t)arg, i);
+    return NULL;
+}
+
+static void threads_lose_nothing_and_keep_their_order(void **state)
+{
+    pthread_t t[8];
+    int next[8] = { 0 };
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("threads"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    for (intptr_t i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, logs_in_thread, (void *)i), 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(t[i], NULL); /* their rings outlive them */
+    const char *text = logged(scratch("threads"));
+    for (const char *s = text; (s = strstr(s, "thread=")); s++) {
+        int thread, i;
+        assert_int_equal(sscanf(s, "thread=%d i=%d", &thread, &i), 2);
+        assert_int_equal(i, next[thread]++);
+    }
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(next[i], 200);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static void child_logs(void *arg)
+{
+    (void)arg;
+    UMD_LOG(UMD_LOG_INFO, "from the child pid=%d", (int)getpid());
+    umdLogFlush(5000);
+    fprintf(stderr, "%d", (int)getpid());
+}
+
+static void a_forked_child_has_its_own_file(void **state)
+{
+    char text[64], path[192];
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("fork"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    UMD_LOG(UMD_LOG_INFO, "from the parent x=%d", 1); /* not yet written at the fork */
+    assert_int_equal(in_child(child_logs, NULL, text, sizeof(text)), 0);
+    UMD_LOG(UMD_LOG_INFO, "from the parent x=%d", 2);
+    const char *log = logged(scratch("fork"));
+    assert_int_equal(count_of(log, "from the parent"), 2);
+    assert_null(strstr(log, "from the child"));
+    snprintf(path, sizeof(path), "%s.%d", scratch("fork"), atoi(text));
+    log = slurp(path);
+    assert_int_equal(count_of(log, "from the child"), 1);
+    assert_null(strstr(log, "from the parent"));
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static int no_thread(pthread_t *t, const char *name, void *(*fn)(void *), void *arg)
+{
+    (void)t; (void)name; (void)fn; (void)arg;
+    return EAGAIN;
+}
+
+static void child_without_thread(void *arg)
+{
+    struct umd_sys table = *umd_sys_default();
+
+    table.thread_create = no_thread;
+    umd_sys_set(&table);
+    if (umdLogOpenFile(arg, UMD_LOG_FORMAT_TEXT, "info") != UMD_SUCCESS)
+        _exit(3);
+    UMD_LOG(UMD_LOG_INFO, "written at once x=%d", 1);
+    if (!strstr(slurp(arg), "written at once x=1"))
+        _exit(4);
+}
+
+static void without_a_thread_it_writes_at_once(void **state)
+{
+    char text[256];
+
+    (void)state;
+    assert_int_equal(in_child(child_without_thread, (void *)(uintptr_t)scratch("sync"), text, sizeof(text)), 0);
+}
+
+/* This program again, with an environment; what it logs is in main below. */
+static int rerun(const char *environment, char *text, size_t size)
+{
+    char command[1024], self[256];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    assert_true(n > 0);
+    self[n] = '\0';
+    snprintf(command, sizeof(command), "env -u UMD_LOG_CONSOLE %s %s rerun 2>&1", environment, self);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    size_t used = fread(text, 1, size - 1, f);
+    text[used] = '\0';
+    return pclose(f);
+}
+
+static void environment_sets_sinks_and_exit_drains(void **state)
+{
+    char text[8192], environment[512];
+
+    (void)state;
+    assert_int_equal(rerun("", text, sizeof(text)), 0);
+    assert_non_null(strstr(text, "petrel WARN  umd.test.sink: warn x=2 [")); /* the console's default */
+    assert_null(strstr(text, "info x=1"));
+    snprintf(environment, sizeof(environment), "UMD_LOG_CONSOLE=off UMD_LOG_FILE=%s UMD_LOG_JSON=%s UMD_LOG_LEVEL=umd.test=info", scratch("env.txt"),
+             scratch("env.json"));
+    assert_int_equal(rerun(environment, text, sizeof(text)), 0);
+    assert_string_equal(text, "");
+    assert_non_null(strstr(slurp(scratch("env.txt")), "info x=1")); /* nobody flushed */
+    assert_non_null(strstr(slurp(scratch("env.json")), "\"Body\":\"warn x=2\""));
+}
+
+static void bad_environment_only_degrades(void **state)
+{
+    char text[8192];
+
+    (void)state;
+    assert_int_equal(rerun("UMD_LOG_LEVEL=loud UMD_LOG_KEEP=many UMD_LOG_FILE=/nonexistent/log UMD_EMERGENCY_FILE=/nonexistent/ring", text, sizeof(text)), 0);
+    assert_non_null(strstr(text, "warn x=2"));
+    assert_int_equal(count_of(text, "setting ignored key=UMD_LOG_LEVEL value=\"loud\""), 1);
+    assert_int_equal(count_of(text, "setting ignored key=UMD_LOG_KEEP"), 1);
+    assert_int_equal(count_of(text, "log sink fails"), 1);
+    assert_int_equal(count_of(text, "emergency file not usable"), 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(bad_path_is_one_clear_error),
+        cmocka_unit_test(full_disk_degrades_warns_once_and_recovers), cmocka_unit_test(a_blocked_sink_blocks_nobody),
+        cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
+        cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
+        cmocka_unit_test(bad_environment_only_degrades),
+    };
+
+    if (argc > 1 && strcmp(argv[1], "rerun") == 0) {
+        UMD_LOG(UMD_LOG_INFO, "info x=%d", 1);
+        UMD_LOG(UMD_LOG_WARN, "warn x=%d", 2);
+        return 0;
+    }
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scratch_remove();
+    return failed;
+}
