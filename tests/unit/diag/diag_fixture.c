@@ -5,7 +5,7 @@
 static char dir[64];
 
 /* Our children start threads: allowed here, since they touch none of the parent's locks. */
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "die_after_fork=0"; }
 
 const char *scratch(const char *name)
