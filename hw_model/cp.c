@@ -274,7 +274,7 @@ static bool cp_engine_breaks(struct hw_ring *ring, bool copy)
         ring->state = HW_STATE_HUNG;
         return true;
     }
-    if (copy && ring->index == PETREL_RING_COPY0 && umd_fault(UMD_FAULT_HW_SDMA_HANG, where, &hit)) {
+    if (copy && umd_fault(UMD_FAULT_HW_SDMA_HANG, where, &hit)) {
         ring->state = HW_STATE_HUNG;
         return true;
     }

@@ -63,20 +63,24 @@ static void test_cp_hang(void **state)
     }
 }
 
+/* Copies of either ring are the copy engine's work; the ring that sent the packet hangs, the other lives. */
 static void test_sdma_hang(void **state)
 {
-    for (int m = 0; m < 2; m++) {
-        struct hwt *t = faulty("hw.sdma.hang[nth=2]=fire", modes[m]);
-        hwt_fill(t, D, A_VA, 4096, 0x11111111, 4);
-        const uint32_t rptr = t->wptr[D];
-        hwt_copy(t, D, A_VA, B_VA, 4096);
-        hwt_fence(t, D, true);
-        hwt_doorbell(t, D);
-        hwt_copy(t, C, A_VA, B_VA + 4096, 8); /* the compute ring's copies are not the copy engine's */
-        hwt_copy(t, C, A_VA, B_VA + 4096, 8);
-        assert_true(hwt_finish(t, C, hwt_fence(t, C, false)));
-        check_hung(t, D, rptr);
+    for (int m = 0; m < 4; m++) {
+        const uint32_t ring = m & 1 ? D : C, other = m & 1 ? C : D;
+        struct hwt *t = faulty("hw.sdma.hang[nth=2]=fire", modes[m / 2]);
+        hwt_fill(t, ring, A_VA, 4096, 0x11111111, 4);
+        const uint32_t rptr = t->wptr[ring];
+        hwt_copy(t, ring, A_VA, B_VA, 4096);
+        hwt_fence(t, ring, true);
+        hwt_doorbell(t, ring);
+        hwt_pass(t, 1000000);
+        hwt_copy(t, other, A_VA, B_VA + 4096, 8);
+        assert_true(hwt_finish(t, other, hwt_fence(t, other, false)));
+        check_hung(t, ring, rptr);
         assert_int_equal(*(uint64_t *)(t->vram + HWT_DATA_AT + 0x100000), 0);
+        assert_int_equal(*(uint32_t *)(t->vram + HWT_DATA_AT + 0x101000), 0x11111111);
+        assert_int_equal(umd_fault_fired(UMD_FAULT_HW_SDMA_HANG), 1);
         assert_int_equal(t->event_count, 0);
         hwt_destroy(t);
     }
