@@ -579,12 +579,15 @@ void hw_ring_service_preempt(struct hw_ring *ring)
 {
     struct hw_cu_fault where = { 0 };
     uint64_t asked = 1;
-    if (hw_ring_reg(ring, HW_RING_PREEMPT) != asked || ring->state == HW_STATE_HUNG)
+    if (hw_ring_reg(ring, HW_RING_PREEMPT) != asked)
         return;
-    if (ring->state == HW_STATE_DISPATCH && !hw_cu_probe(ring->dev->cus, &where))
-        return;
+    bool answers = ring->state != HW_STATE_HUNG;
+    if (ring->index == PETREL_RING_COMPUTE0 && (ring->state == HW_STATE_DISPATCH || ring->state == HW_STATE_HUNG))
+        answers &= hw_cu_probe(ring->dev->cus, &where);
     if (hw_ring_reg(ring, HW_RING_FAULT) == PETREL_FAULT_NONE)
         ring_latch(ring, &where);
+    if (!answers)
+        return;
     if (!atomic_compare_exchange_strong(&ring->regs[HW_RING_PREEMPT], &asked, 2))
         return; /* taken back meanwhile */
     if (ring->t_ns < hw_clock_now(&ring->dev->clock))

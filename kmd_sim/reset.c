@@ -64,7 +64,9 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     job->progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS) - job->progress_base;
     if (mark)
         job->cmdbuf_id = mark; /* the very command buffer, where a job has several */
-    nearest_text(job, event->va, nearest, sizeof(nearest));
+    nearest[0] = '\0';
+    if (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS || fault == PETREL_FAULT_MISALIGNED)
+        nearest_text(job, event->va, nearest, sizeof(nearest));
     const char *kind = fault < sizeof(fault_codes) / sizeof(fault_codes[0]) ? fault_codes[fault].name : "unknown";
     PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64

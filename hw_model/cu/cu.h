@@ -68,7 +68,7 @@ bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint6
  * time may pass. FAULTED: first fault in *fault_out, all warps frozen.
  */
 enum hw_cu_state hw_cu_run(struct hw_cu_array *cus, uint64_t budget, uint64_t *cycles_out, struct hw_cu_fault *fault_out);
-/** Preemption probe: true when warps stand at an instruction boundary (always, unless hung). pc, wg, lane of one running warp. */
+/** Preemption probe: true when warps stand at an instruction boundary (always, unless hung). pc, wg, lane of one running warp, of a hung one if there is any. */
 bool hw_cu_probe(struct hw_cu_array *cus, struct hw_cu_fault *where_out);
 /** Drops the dispatch and every warp. */
 void hw_cu_kill(struct hw_cu_array *cus);

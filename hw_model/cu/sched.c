@@ -707,22 +707,32 @@ enum hw_cu_state hw_cu_run(struct hw_cu_array *cus, uint64_t budget, uint64_t *c
     return state;
 }
 
+/* Where a warp of the unit stands; false: none runs. */
+static bool unit_where(struct hw_cu_array *cus, uint32_t unit, struct hw_cu_fault *where_out)
+{
+    for (uint32_t k = 0; k < cus->config.warps_per_cu; k++) {
+        struct cu_warp *w = &cus->cus[unit].warps[k];
+
+        if (!w->used || !w->u || !w->rg)
+            continue;
+        *where_out = (struct hw_cu_fault){ .pc = cu_pc(w->rg, w->u), .wg = w->group->linear,
+                                           .info = PETREL_FAULT_INFO(PETREL_ACCESS_EXEC, cu_first_lane(w->mask), w->index, unit) };
+        return true;
+    }
+    return false;
+}
+
 bool hw_cu_probe(struct hw_cu_array *cus, struct hw_cu_fault *where_out)
 {
-    for (uint32_t i = 0; i < cus->config.cu_count; i++)
-        if (cus->cus[i].hung)
-            return false;
-    for (uint32_t i = 0; i < cus->config.cu_count; i++) {
-        for (uint32_t k = 0; k < cus->config.warps_per_cu; k++) {
-            struct cu_warp *w = &cus->cus[i].warps[k];
+    bool found = false;
 
-            if (!w->used || !w->u || !w->rg)
-                continue;
-            *where_out = (struct hw_cu_fault){ .pc = cu_pc(w->rg, w->u), .wg = w->group->linear,
-                                               .info = PETREL_FAULT_INFO(PETREL_ACCESS_EXEC, cu_first_lane(w->mask), w->index, i) };
-            return true;
-        }
-    }
     *where_out = (struct hw_cu_fault){ 0 };
+    for (uint32_t i = 0; i < cus->config.cu_count; i++) {
+        if (cus->cus[i].hung) { /* it does not answer, but its program counter can be read from outside */
+            unit_where(cus, i, where_out);
+            return false;
+        }
+        found = found || unit_where(cus, i, where_out);
+    }
     return true;
 }
