@@ -272,7 +272,7 @@ static void stepped_run(char **text_out, char **json_out)
     for (int i = 0; i < 20; i++) {
         umd_sys_step_set_clock((uint64_t)i * 1000);
         umd_api_enter(&call, "umdA", "i=%d at=%p", i, (void *)&call);
-        UMD_LOG(UMD_LOG_DEBUG, "step i=%d at=%p", i, (void *)&call);
+        UMD_LOG(UMD_LOG_INFO, "step i=%d at=%p", i, (void *)&call);
         (void)umd_api_exit(&call, i % 3 ? UMD_SUCCESS : UMD_FAIL(UMD_ERR_HW_HANG, "i=%d", i));
     }
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);

@@ -353,7 +353,7 @@ static void *fails_in_thread(void *arg)
 static void last_error_is_thread_local(void **state)
 {
     pthread_t t[4];
-    void *what;
+    void *what = NULL;
 
     (void)state;
     CALL("umdMine", origin(1));

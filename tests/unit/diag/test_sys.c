@@ -78,7 +78,7 @@ static void library_survives_without_memory(void **state)
     struct umd_sys table = *umd_sys_default();
     umd_record_counts before = counts_now();
     pthread_t t;
-    void *what;
+    void *what = NULL;
 
     (void)state;
     table.alloc = no_memory;
