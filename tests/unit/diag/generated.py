@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# generated.py - the committed status header and docs page are what the generator makes of status.toml.
+# generated.py - the committed status header and docs page are what the generator makes; docs/faults.md has all fault sites.
 """usage: generated.py SOURCE_ROOT"""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,4 +16,10 @@ for kind, path in (("header", "include/umd/umd_status.h"), ("docs", "docs/status
         if f.read() != open(os.path.join(root, path)).read():
             print(f"{path} is not what status.toml makes: run tools/gen/gen_status.py umd/diag/status.toml {kind} {path}", file=sys.stderr)
             bad = 1
+page = open(os.path.join(root, "docs/faults.md")).read()
+in_docs = re.findall(r"^\| `([a-z_.]+)` \| ([a-z, ]+) \| (.+) \|$", page, re.M)
+in_code = re.findall(r'^FAULT_SITE\(\w+, "([^"]+)", "([^"]+)", "([^"]+)"\)', open(os.path.join(root, "umd/diag/fault_sites.def")).read(), re.M)
+if [(n, a.replace(", ", ","), t) for n, a, t in in_docs] != in_code or not in_code:
+    print("docs/faults.md and umd/diag/fault_sites.def do not have the same sites", file=sys.stderr)
+    bad = 1
 sys.exit(bad)
