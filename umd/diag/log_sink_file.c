@@ -109,7 +109,7 @@ void umd_log_sink_child(struct umd_log_sink *s)
     s->lines = 0;
     if (s->is_console || !s->enabled)
         return;
-    bool regular = s->path[0] && umd_sys()->file_size(s->path) >= 0;
+    bool regular = s->path[0] && (umd_sys()->file_size(s->path) >= 0 || errno == ENOENT); /* or to be one, not opened yet */
     if (s->fd >= 0)
         umd_sys()->close(s->fd);
     s->fd = -1;

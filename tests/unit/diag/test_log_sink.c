@@ -268,6 +268,18 @@ static void environment_sets_sinks_and_exit_drains(void **state)
     assert_non_null(strstr(slurp(scratch("env.json")), "\"Body\":\"warn x=2\""));
 }
 
+static void a_child_forked_before_the_first_line_has_its_own_file(void **state)
+{
+    char text[8192], environment[512];
+
+    (void)state;
+    snprintf(environment, sizeof(environment), "RERUN_FORKS=1 UMD_LOG_CONSOLE=off UMD_LOG_FILE=%s", scratch("early"));
+    assert_int_equal(rerun(environment, text, sizeof(text)), 0);
+    const char *log = slurp(scratch("early"));
+    assert_non_null(strstr(log, "warn x=2"));
+    assert_null(strstr(log, "child x=3"));
+}
+
 static void bad_environment_only_degrades(void **state)
 {
     char text[8192];
@@ -288,10 +300,18 @@ int main(int argc, char **argv)
         cmocka_unit_test(full_disk_degrades_warns_once_and_recovers), cmocka_unit_test(a_blocked_sink_blocks_nobody),
         cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
         cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
-        cmocka_unit_test(bad_environment_only_degrades),
+        cmocka_unit_test(a_child_forked_before_the_first_line_has_its_own_file), cmocka_unit_test(bad_environment_only_degrades),
     };
 
     if (argc > 1 && strcmp(argv[1], "rerun") == 0) {
+        pid_t pid = getenv("RERUN_FORKS") ? fork() : -1;
+        if (pid == 0) {
+            UMD_LOG(UMD_LOG_WARN, "child x=%d", 3);
+            umdLogFlush(5000);
+            _exit(0);
+        }
+        if (pid > 0)
+            waitpid(pid, NULL, 0);
         UMD_LOG(UMD_LOG_INFO, "info x=%d", 1);
         UMD_LOG(UMD_LOG_WARN, "warn x=%d", 2);
         return 0;
