@@ -9,7 +9,7 @@
 UMD_LOG_MODULE("kmd.drv");
 
 #define DEVICES_MAX 8u
-#define BOOT_NS 100000000ull        /* device time for each step of the boot */
+#define BOOT_NS 1000000000ull       /* device time for each step of the boot; ample, as an idle clock goes on while a busy host delays us */
 #define BOOT_POLL_NS 100000ull
 #define BOOT_POLLS 50000u           /* a device whose clock stands still must not hold us for ever */
 #define HEARTBEAT_NS 20000000ull
