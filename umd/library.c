@@ -280,8 +280,8 @@ umdStatus umdShutdown(void)
         destroy_leaked();
         await_calls();
         destroy_leaked();
+        UMD_LOG(UMD_LOG_INFO, "library ends"); /* before virtual clocks end with the devices */
         power_down();
-        UMD_LOG(UMD_LOG_INFO, "library ended");
     }
     umd_mutex_unlock(&lib.lock);
     return umd_api_exit(&call, st);
