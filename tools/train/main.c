@@ -168,7 +168,8 @@ static void tell_failure(struct train_run *run, int status, uint64_t resets)
         if (status == TRAIN_NO_START)
             snprintf(head, sizeof(head), "could not start");
         else
-            snprintf(head, sizeof(head), "stopped by a device error at step %u of %u", run->result.steps + 1, run->result.steps_planned);
+            snprintf(head, sizeof(head), "stopped by a device error at step %u of %u",
+                     run->result.steps < run->result.steps_planned ? run->result.steps + 1 : run->result.steps, run->result.steps_planned);
         trouble_print(t, stderr, head, resets);
     }
 }

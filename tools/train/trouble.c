@@ -220,24 +220,27 @@ static void print_where(struct screen *s, const struct story *story, const struc
 {
     static const struct { const char *label, *keys; } parts[] = {
         { "stream", "stream|stream_id" }, { "submission", "submission|cmdbuf|cmdbuf_id" }, { "job", "job|job_id" },
-        { "workgroup", "workgroup|wg" }, { "lane", "lane" }, { "address", "va|address" },
+        { "workgroup", "workgroup|wg" }, { "lane", "lane" }, { "pc", "pc" }, { "address", "va|address" },
     };
     char kernel[64], source[96], rest[256] = "", value[64];
+    const char *label = "where";
 
     for (uint32_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         size_t at = strlen(rest);
-        if (story_figure(story, parts[i].keys, value, sizeof(value)))
+        if (story_figure(story, parts[i].keys, value, sizeof(value)) && strcmp(value, "0x0") != 0)
             snprintf(rest + at, sizeof(rest) - at, "%s%s %s", at ? ", " : "", parts[i].label, value);
     }
     if (story_figure(story, "kernel", kernel, sizeof(kernel))) {
         if (!story_figure(story, "source|source_line", source, sizeof(source)))
             snprintf(source, sizeof(source), "source line unknown");
-        line(s, "where", "kernel %s at %s", kernel, source);
-        line(s, "", "%s", rest);
-    } else if (rest[0]) {
-        line(s, "where", "%s", rest);
+        line(s, label, "kernel %s at %s", kernel, source);
+        label = "";
     }
-    line(s, s->lines && (kernel[0] || rest[0]) ? "" : "where", "while %s", t->doing);
+    if (rest[0]) {
+        line(s, label, "%s", rest);
+        label = "";
+    }
+    line(s, label, "while %s", t->doing);
 }
 
 static const char *done_about_it(const struct trouble *t, bool started)
