@@ -7,7 +7,8 @@
 #error "include <device/petrel_device.h>"
 #endif
 
-#define PETREL_INLINE_ static inline __attribute__((always_inline, unused))
+/* No debug info: an instruction from here counts as one of the kernel's line that asked for it. */
+#define PETREL_INLINE_ static inline __attribute__((always_inline, unused, nodebug))
 
 /* ---- Work-item ids. d: dimension 0, 1, 2, a constant after inlining. ---- */
 
