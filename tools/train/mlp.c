@@ -557,7 +557,8 @@ static int run_mlp(struct train_run *run)
         ok = train_epoch(&m, (uint32_t)e);
     ok = ok && test(&m);
     tear_down(&m);
-    if (!ready)
+    /* A device that fails while data is copied to it stopped the run; what could not be had kept it from starting. */
+    if (!ready && umdStatusRangeOf(run->trouble.code) != UMD_RANGE_HW)
         return TRAIN_NO_START;
     if (!ok)
         return run->trouble.code != UMD_SUCCESS ? TRAIN_DEVICE : TRAIN_WRONG;
