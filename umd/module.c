@@ -2,14 +2,12 @@
 /* module.c - loading code objects, finding kernels, and naming the source line of a program counter (libdw). */
 #include "module.h"
 
-#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
@@ -340,45 +338,6 @@ static void find_function(Elf *elf, uint64_t offset, struct umd_location *out)
     }
 }
 
-/* What a kernel includes is not where its author looks for the mistake. */
-static bool in_device_header(const char *file)
-{
-    return strstr(file, "petrel_device") != NULL;
-}
-
-static void keep_line(struct umd_location *out, const char *path, int number)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (number <= 0)
-        return;
-    snprintf(out->file, sizeof(out->file), "%s", slash ? slash + 1 : path);
-    out->line = (uint32_t)number;
-}
-
-/* Walks out of inlined functions of the device header to the line that calls them. */
-static void leave_device_header(Dwarf_Die *cu, uint64_t offset, struct umd_location *out)
-{
-    Dwarf_Die *scopes = NULL;
-    Dwarf_Files *files = NULL;
-    int count = dwarf_getscopes(cu, offset, &scopes);
-
-    if (count > 0 && dwarf_getsrcfiles(cu, &files, NULL) == 0) {
-        for (int i = 0; i < count && in_device_header(out->file); i++) {
-            Dwarf_Attribute attr;
-            Dwarf_Word file, line;
-            if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine ||
-                dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attr), &file) ||
-                dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attr), &line))
-                continue;
-            const char *path = dwarf_filesrc(files, file, NULL, NULL);
-            if (path)
-                keep_line(out, path, (int)line);
-        }
-    }
-    free(scopes); /* libdw's, from malloc */
-}
-
 static void find_line(Elf *elf, uint64_t offset, struct umd_location *out)
 {
     Dwarf *dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
@@ -392,10 +351,11 @@ static void find_line(Elf *elf, uint64_t offset, struct umd_location *out)
         Dwarf_Line *line = dwarf_getsrc_die(&die, offset);
         const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
         int number = 0;
-        if (!file || dwarf_lineno(line, &number))
+        if (!file || dwarf_lineno(line, &number) || number <= 0)
             break;
-        keep_line(out, file, number);
-        leave_device_header(&die, offset, out);
+        const char *slash = strrchr(file, '/');
+        snprintf(out->file, sizeof(out->file), "%s", slash ? slash + 1 : file);
+        out->line = (uint32_t)number;
         break;
     }
     dwarf_end(dw);

@@ -3,7 +3,7 @@
 # fault.sh - umd-train over injected faults and bad input: exit status, code, kernel and source line, length of what it prints.
 # usage: fault.sh UMD_TRAIN CASE CARRIER
 set -u
-train=$1 case=$2 carrier=$3 status=0
+train=$(readlink -f "$1") case=$2 carrier=$3 status=0
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
