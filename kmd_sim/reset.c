@@ -42,9 +42,9 @@ static void nearest_text(struct petrel_job *job, uint64_t va, char *buf, size_t 
     uint64_t distance = 0;
     bool below = false;
     if (!petrel_vm_nearest_locked(job->vm, va, &vma, &distance, &below))
-        snprintf(buf, size, "nearest=none");
+        snprintf(buf, size, " nearest=none");
     else
-        snprintf(buf, size, "nearest_va=0x%" PRIx64 " nearest_B=%" PRIu64 " distance_B=%" PRIu64 " side=%s", vma.start, vma.size_B, distance,
+        snprintf(buf, size, " nearest_va=0x%" PRIx64 " nearest_B=%" PRIu64 " distance_B=%" PRIu64 " side=%s", vma.start, vma.size_B, distance,
                  distance == 0 ? "inside" : below ? "behind" : "before");
 }
 
@@ -71,7 +71,7 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64
                  " lane=%u warp=%u cu=%u wg=%" PRIu64 " data=0x%" PRIx64 " elapsed_ns=%" PRIu64 " submit_ns=%" PRIu64 " start_ns=%" PRIu64
-                 " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 " %s",
+                 " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 "%s",
                  ring->index, job->queue_id, job->id, job->cmdbuf_id, kind, (uint64_t)event->va, access_names[PETREL_FAULT_INFO_ACCESS(info)], (uint64_t)event->pc,
                  PETREL_FAULT_INFO_LANE(info), PETREL_FAULT_INFO_WARP(info), PETREL_FAULT_INFO_CU(info), (uint64_t)event->wg, (uint64_t)event->fault_data,
                  now > job->start_ns ? now - job->start_ns : 0, job->submit_ns, job->start_ns, job->progress_ns, job->progress,
