@@ -257,17 +257,15 @@ umdStatus umd_context_get(umdContext handle, struct umd_context **ctx_out)
     return UMD_SUCCESS;
 }
 
-bool umd_context_set_failed(struct umd_context *ctx, const umdErrorDetail *detail)
+bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail *detail)
 {
-    umd_mutex_lock(&ctx->dev->state_lock);
+    umd_mutex_assert_held(&ctx->dev->state_lock);
     bool news = !atomic_load(&ctx->failed_code);
     if (news) {
         ctx->failed = *detail;
         atomic_store(&ctx->failed_unread, true);
         atomic_store_explicit(&ctx->failed_code, detail->code, memory_order_release);
     }
-    umd_cond_broadcast(&ctx->dev->changed);
-    umd_mutex_unlock(&ctx->dev->state_lock);
     return news;
 }
 
@@ -285,10 +283,9 @@ umdStatus umdContextGetStatus(umdContext context)
         umd_record_set_context(ctx->id);
         umd_device_poll(ctx->dev);
         st = umd_device_check(ctx->dev);
-        if (st == UMD_SUCCESS && atomic_load_explicit(&ctx->failed_code, memory_order_acquire)) {
-            atomic_store(&ctx->failed_unread, false);
+        /* A question: the failure stays to be met by the next call that needs the context. */
+        if (st == UMD_SUCCESS && atomic_load_explicit(&ctx->failed_code, memory_order_acquire))
             st = umd_error_deliver(&ctx->failed);
-        }
         umd_object_put(obj);
     }
     return umd_call_leave(&call, st);

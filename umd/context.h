@@ -43,8 +43,8 @@ UMD_MUST_CHECK umdStatus umd_context_adopt(struct umd_context *ctx, struct umd_o
 void umd_context_disown(struct umd_object *child);
 /** Waits until no stream of the context has unfinished work. Failed work counts as finished. */
 void umd_context_idle(struct umd_context *ctx);
-/** First failure wins. True: it was news. */
-bool umd_context_set_failed(struct umd_context *ctx, const umdErrorDetail *detail);
+/** First failure wins. True: it was news. state_lock of the device held. */
+bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail *detail);
 /** Calls the application back, no lock held. */
 void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail);
 /** Destroys a context as umdContextDestroy does. */

@@ -12,7 +12,7 @@
 
 UMD_LOG_MODULE("umd.device");
 
-enum { EVENT_WAIT_NS = 20000000, EVENTS_PER_READ = 4 };
+enum { EVENT_WAIT_NS = 20000000, EVENTS_PER_READ = 2 };
 
 /* Reads and handles what is there; false: nothing was. */
 static bool read_events(struct umd_device *dev, struct drm_petrel_event *buf, uint64_t timeout_ns)
@@ -37,33 +37,26 @@ static bool read_events(struct umd_device *dev, struct drm_petrel_event *buf, ui
 static void *event_main(void *arg)
 {
     struct umd_device *dev = arg;
-    struct drm_petrel_event *buf = umd_alloc(EVENTS_PER_READ * sizeof(*buf));
+    struct drm_petrel_event buf[EVENTS_PER_READ];
 
-    if (!buf) {
-        UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "no event buffer: errors are seen by waits only");
-        return NULL;
-    }
     while (!atomic_load(&dev->stop))
         if (!read_events(dev, buf, EVENT_WAIT_NS) && umd_device_is_lost(dev) && !atomic_load(&dev->stop)) {
             struct timespec ts = { .tv_nsec = EVENT_WAIT_NS }; /* a lost device may answer reads at once */
             nanosleep(&ts, NULL);
         }
-    umd_free(buf);
     return NULL;
 }
 
 void umd_device_poll(struct umd_device *dev)
 {
-    if (!dev->stepped)
+    struct drm_petrel_event buf[EVENTS_PER_READ];
+
+    if (!dev->stepped || umd_context_in_callback())
         return;
-    struct drm_petrel_event *buf = umd_alloc(EVENTS_PER_READ * sizeof(*buf));
-    if (!buf) {
-        UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "events stay in the driver until the next call");
-        return;
-    }
+    umd_record_scope_begin(); /* the caller may have a record open */
     while (read_events(dev, buf, 0))
         ;
-    umd_free(buf);
+    umd_record_scope_end();
 }
 
 static void device_release(struct umd_object *obj)

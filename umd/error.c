@@ -139,15 +139,25 @@ static struct umd_stream *find_stream(struct umd_context *ctx, uint64_t queue_id
     return s;
 }
 
-static void set_unread(struct umd_stream *s, const umdErrorDetail *d)
+static bool is_context_failure(umdStatus code)
 {
-    umd_mutex_lock(&s->ctx->dev->state_lock);
-    if (!atomic_load(&s->unread)) {
+    umdAdvice a = umdStatusAdvice(code);
+
+    return a.sticky && a.scope == UMD_SCOPE_CONTEXT;
+}
+
+/* A job failed: the stream has an unread error, and the context fails with it where the code says so. Both at once. */
+static void mark_failed(struct umd_context *ctx, struct umd_stream *s, const umdErrorDetail *d)
+{
+    umd_mutex_lock(&ctx->dev->state_lock);
+    if (s && !atomic_load(&s->unread)) {
         s->error = *d;
         atomic_store(&s->unread, true);
     }
-    umd_cond_broadcast(&s->ctx->dev->changed);
-    umd_mutex_unlock(&s->ctx->dev->state_lock);
+    if (is_context_failure(d->code))
+        (void)umd_context_set_failed_locked(ctx, d);
+    umd_cond_broadcast(&ctx->dev->changed);
+    umd_mutex_unlock(&ctx->dev->state_lock);
 }
 
 /* A record that came with an event must name a failure; anything else is the driver's defect, and told as such. */
@@ -163,14 +173,7 @@ static void repair(umdErrorDetail *d, const struct drm_petrel_event *ev)
     umd_record_scope_end();
 }
 
-static bool is_context_failure(umdStatus code)
-{
-    umdAdvice a = umdStatusAdvice(code);
-
-    return a.sticky && a.scope == UMD_SCOPE_CONTEXT;
-}
-
-/* Every context of a lost device is told. */
+/* Every context of the device is told. */
 static void notify_all(struct umd_device *dev, const umdErrorDetail *d)
 {
     uint64_t told = 0;
@@ -222,6 +225,7 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     struct umd_job job;
     struct scene sc = { .stream = stream, .event = ev };
     umdErrorDetail d = ev->record;
+    uint64_t callers_context = umd_record_get_context();
 
     umd_record_set_context(ev->context_id);
     repair(&d, ev);
@@ -236,18 +240,18 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
         if (umd_device_set_lost(dev, &d) || d.code == dev->lost.code)
             notify_all(dev, &d);
     } else if (ev->base.type == DRM_PETREL_EVENT_ERROR && ctx) {
-        if (stream)
-            set_unread(stream, &d);
-        if (is_context_failure(d.code))
-            (void)umd_context_set_failed(ctx, &d);
+        mark_failed(ctx, stream, &d);
         umd_context_notify(ctx, &d);
     } else if (ctx) {
         umd_context_notify(ctx, &d);
+    } else if (!ev->context_id) {
+        notify_all(dev, &d); /* a warning of the whole device: its contexts share it */
     }
     if (stream)
         umd_object_put(&stream->obj);
     if (ctx)
         umd_object_put(&ctx->obj);
+    umd_record_set_context(callers_context);
 }
 
 /* ---- What a call returns ---- */
@@ -260,11 +264,11 @@ umdStatus umd_error_take_unread(struct umd_stream *s)
         return UMD_SUCCESS;
     umd_mutex_lock(&dev->state_lock);
     bool took = atomic_exchange(&s->unread, false);
+    if (took && s->ctx->failed.id.seq == s->error.id.seq)
+        atomic_store(&s->ctx->failed_unread, false); /* the same failure: told now */
     umd_mutex_unlock(&dev->state_lock);
     if (!took)
         return UMD_SUCCESS;
-    if (atomic_load(&s->ctx->failed_code) == s->error.code)
-        atomic_store(&s->ctx->failed_unread, false);
     umdStatus st = umd_error_deliver(&s->error);
     return UMD_HOP(st);
 }
@@ -296,8 +300,10 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
     if (umd_stream_find_job(s, 0, point, &job))
         sc.job = &job;
     complete(d, &sc);
-    if (is_context_failure(d->code) && umd_context_set_failed(s->ctx, d))
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    if (is_context_failure(d->code) && umd_context_set_failed_locked(s->ctx, d))
         atomic_store(&s->ctx->failed_unread, false);
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
     umdStatus st = umd_error_deliver(d);
     return UMD_HOP(st);
 }

@@ -21,6 +21,8 @@ UMD_LOG_MODULE("umd.stream");
  * "what has finished" are one question. The story of the last UMD_JOBS submissions is kept for error reports.
  */
 
+enum { QUERY_STEP_NS = 1000 };   /* stepped mode: device time that a query takes */
+
 /* ---- Life ---- */
 
 static void destroy_syncobj(struct umd_stream *s)
@@ -454,7 +456,10 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
 
     if (atomic_load(&s->done_point) >= point)
         return UMD_SUCCESS;
+    if (query && s->ctx->dev->stepped)
+        w.timeout_ns = QUERY_STEP_NS; /* a program that polls must see time pass */
     umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_WAIT, &w);
+    umd_device_poll(s->ctx->dev);
     if (__builtin_expect(st == UMD_SUCCESS, 1)) {
         note_done(s, point);
         return UMD_SUCCESS;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* api_kernels.c - kernels of the API tests: one that works, and one for each way to fail. */
+#include <device/petrel_device.h>
+
+struct one_args { uint32_t *dst; const uint32_t *src; uint32_t a, n; };
+
+/* dst[i] += src[i] * a */
+PETREL_KERNEL(axpy, struct one_args)
+{
+    uint32_t i = petrel_global_id(0);
+    if (i < args->n)
+        args->dst[i] += args->src[i] * args->a;
+}
+
+/* Through a table of pointers: the code object holds relocations. */
+static uint32_t twice(uint32_t v) { return v * 2; }
+static uint32_t thrice(uint32_t v) { return v * 3; }
+static uint32_t (*const volatile table[2])(uint32_t) = { twice, thrice };
+PETREL_KERNEL(by_table, struct one_args)
+{
+    uint32_t i = petrel_global_id(0);
+    if (i < args->n)
+        args->dst[i] = table[args->a & 1u](i);
+}
+
+/* The sum of a workgroup, in static local memory, in the order of local ids. */
+PETREL_KERNEL_BLOCK(group_sum, struct one_args, 128, 512)
+{
+    uint32_t *local = petrel_local_mem();
+    uint32_t l = petrel_local_id(0), sum = 0;
+    local[l] = args->src[petrel_global_id(0)];
+    petrel_barrier();
+    if (l)
+        return;
+    for (uint32_t i = 0; i < petrel_block_dim(0); i++)
+        sum += local[i];
+    args->dst[petrel_group_id(0)] = sum;
+}
+
+/* Stores where src says: the way to a wild pointer. */
+PETREL_KERNEL(poke, struct one_args)
+{
+    *args->dst = args->a;
+}
+
+/* A loop that does not end: waits for a value that nobody writes. */
+PETREL_KERNEL(spin, struct one_args)
+{
+    const volatile uint32_t *p = args->src;
+    while (*p != args->a)
+        petrel_yield();
+}
+
+PETREL_KERNEL(trap, struct one_args)
+{
+    petrel_trap(args->a);
+}
+
+/* Many short workgroups, each a loop: slow, and makes progress. */
+PETREL_KERNEL(slow, struct one_args)
+{
+    uint32_t v = petrel_global_id(0);
+    for (uint32_t i = 0; i < args->a; i++)
+        v = v * 1664525u + 1013904223u;
+    args->dst[petrel_global_id(0) % args->n] = v;
+}
+
+struct none { uint8_t unused; };
+PETREL_KERNEL(nothing, struct none)
+{
+    (void)args;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* test_umd_code.c - the code-object reader alone: every cut and bit flip ends in a code, and relocations move with the base. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <elf.h>
+
+#include <uapi/petrel_drm.h>
+
+#include "module.h"
+#include "record.h"
+
+static uint8_t *image;
+static size_t image_B;
+
+static void load_image(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    long n;
+
+    if (!f || fseek(f, 0, SEEK_END) || (n = ftell(f)) <= 0)
+        exit(2);
+    rewind(f);
+    image = malloc((size_t)n);
+    if (!image || fread(image, 1, (size_t)n, f) != (size_t)n)
+        exit(2);
+    fclose(f);
+    image_B = (size_t)n;
+}
+
+/* The whole of loading that needs no device. */
+static umdStatus parse(const uint8_t *bytes, size_t n)
+{
+    struct umd_code c;
+    umdErrorDetail d;
+
+    umdStatus st = umd_code_parse(bytes, n, &c);
+    if (st == UMD_SUCCESS) {
+        st = umd_code_relocate(bytes, n, &c, 0x10000000);
+        umd_code_free(&c);
+    }
+    if (st < 0)
+        assert_true(umd_record_export(&d)); /* each failure has its record */
+    return st;
+}
+
+static void good(void **state)
+{
+    struct umd_code c;
+    uint64_t start, size_B;
+    bool exec = false, write_exec = false;
+
+    (void)state;
+    assert_int_equal(umd_code_parse(image, image_B, &c), UMD_SUCCESS);
+    assert_int_equal(umd_code_relocate(image, image_B, &c, 0x10000000), UMD_SUCCESS);
+    assert_int_equal(c.kernel_count, 8);
+    for (uint32_t i = 0; i < c.kernel_count; i++) {
+        struct petrel_kernel_meta m;
+        memcpy(&m, c.memory + c.kernels_at + i * sizeof(m), sizeof(m));
+        assert_int_equal(m.version, 1);
+        assert_true(umd_code_segment(image, image_B, m.entry - 0x10000000, &start, &size_B));
+        assert_true(m.entry - 0x10000000 - start < size_B);
+    }
+    for (uint64_t p = 0; p < c.size_B / 4096; p++) {
+        exec |= (c.rights[p] & DRM_PETREL_BIND_EXEC) != 0;
+        write_exec |= (c.rights[p] & DRM_PETREL_BIND_EXEC) && (c.rights[p] & DRM_PETREL_BIND_WRITE);
+    }
+    assert_true(exec);
+    assert_false(write_exec);
+    assert_false(umd_code_segment(image, image_B, 1ull << 40, &start, &size_B));
+    umd_code_free(&c);
+}
+
+static void truncated(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < image_B; n += 64) {
+        uint8_t *cut = malloc(n ? n : 1); /* of its own, so that ASan sees a read past the end */
+        memcpy(cut, image, n);
+        assert_int_equal(parse(cut, n), UMD_ERR_MODULE_FORMAT);
+        free(cut);
+    }
+}
+
+static void flipped(void **state)
+{
+    uint32_t refused = 0, seed = 3;
+    uint8_t *copy = malloc(image_B);
+
+    (void)state;
+    for (size_t bit = 0; bit < 64 * 8 + 20000; bit++) {
+        size_t at = bit / 8;
+        memcpy(copy, image, image_B);
+        seed = seed * 1664525u + 1013904223u;
+        if (bit >= 64 * 8) /* every bit of the ELF header, then anywhere */
+            at = (seed >> 4) % image_B;
+        copy[at] ^= (uint8_t)(1u << (bit & 7u));
+        umdStatus st = parse(copy, image_B);
+        assert_true(st == UMD_SUCCESS || st == UMD_ERR_MODULE_FORMAT || st == UMD_ERR_MODULE_ISA);
+        refused += st < 0;
+    }
+    assert_true(refused > 100);
+    free(copy);
+}
+
+struct poke { size_t at; uint8_t value; umdStatus code; };
+
+static void headers(void **state)
+{
+    static const struct poke pokes[] = {
+        { EI_MAG0, 0, UMD_ERR_MODULE_FORMAT }, { EI_CLASS, ELFCLASS32, UMD_ERR_MODULE_FORMAT }, { EI_DATA, ELFDATA2MSB, UMD_ERR_MODULE_FORMAT },
+        { offsetof(Elf64_Ehdr, e_type), ET_EXEC, UMD_ERR_MODULE_FORMAT }, { offsetof(Elf64_Ehdr, e_machine), EM_X86_64, UMD_ERR_MODULE_ISA },
+        { offsetof(Elf64_Ehdr, e_flags), 0x0d, UMD_ERR_MODULE_ISA }, { offsetof(Elf64_Ehdr, e_flags), 0x07, UMD_ERR_MODULE_ISA },
+        { offsetof(Elf64_Ehdr, e_phnum), 0, UMD_ERR_MODULE_FORMAT }, { offsetof(Elf64_Ehdr, e_phnum), 200, UMD_ERR_MODULE_FORMAT },
+        { offsetof(Elf64_Ehdr, e_phoff) + 7, 0xff, UMD_ERR_MODULE_FORMAT }, { offsetof(Elf64_Ehdr, e_shoff) + 7, 0xff, UMD_ERR_MODULE_FORMAT },
+        { offsetof(Elf64_Ehdr, e_shentsize), 1, UMD_ERR_MODULE_FORMAT }, { offsetof(Elf64_Ehdr, e_shstrndx), 255, UMD_ERR_MODULE_FORMAT },
+    };
+    uint8_t *copy = malloc(image_B);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pokes) / sizeof(pokes[0]); i++) {
+        memcpy(copy, image, image_B);
+        copy[pokes[i].at] = pokes[i].value;
+        assert_int_equal(parse(copy, image_B), pokes[i].code);
+    }
+    free(copy);
+}
+
+/* A relocation of another type than RELATIVE, or out of bounds, is refused. */
+static void relocations(void **state)
+{
+    uint8_t *copy = malloc(image_B);
+    Elf64_Ehdr e;
+    uint32_t tables = 0;
+
+    (void)state;
+    memcpy(&e, image, sizeof(e));
+    for (uint32_t i = 0; i < e.e_shnum; i++) {
+        Elf64_Shdr sh;
+        memcpy(&sh, image + e.e_shoff + i * sizeof(sh), sizeof(sh));
+        if (sh.sh_type != SHT_RELA || !sh.sh_size)
+            continue;
+        tables++;
+        Elf64_Rela r;
+        memcpy(&r, image + sh.sh_offset, sizeof(r));
+        Elf64_Rela bad[3] = { r, r, r };
+        bad[0].r_info = ELF64_R_INFO(0, R_RISCV_64);
+        bad[1].r_offset = 1ull << 50;
+        bad[2].r_addend = -1;
+        for (int k = 0; k < 3; k++) {
+            memcpy(copy, image, image_B);
+            memcpy(copy + sh.sh_offset, &bad[k], sizeof(r));
+            assert_int_equal(parse(copy, image_B), UMD_ERR_MODULE_FORMAT);
+        }
+    }
+    assert_true(tables > 0);
+    free(copy);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good), cmocka_unit_test(truncated), cmocka_unit_test(flipped), cmocka_unit_test(headers), cmocka_unit_test(relocations),
+    };
+    if (argc < 2)
+        return 1;
+    load_image(argv[1]);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(image);
+    return failed;
+}
