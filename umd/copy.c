@@ -25,7 +25,7 @@ static umdStatus submit(struct umd_stream *s, const char *kind, uint32_t op, con
         umd_cmd_packet(&cmd, op, packet, dwords);
         st = umd_cmd_submit(&cmd, &job, NULL);
     }
-    umd_mutex_unlock(&s->lock);
+    st = umd_stream_unlock(s, st);
     if (st < 0)
         return UMD_HOP(st);
     if (point_out)
@@ -47,7 +47,7 @@ static umdStatus upload_piece(struct umd_stream *s, umdDevicePtr dst, const void
         umd_cmd_packet(&cmd, PETREL_OP_COPY, &p, sizeof(p) / 4);
         st = umd_cmd_submit(&cmd, &job, NULL);
     }
-    umd_mutex_unlock(&s->lock);
+    st = umd_stream_unlock(s, st);
     return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
 }
 

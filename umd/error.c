@@ -336,6 +336,25 @@ umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w,
     return UMD_HOP(st);
 }
 
+umdStatus umd_error_banned(struct umd_stream *s, umdStatus st)
+{
+    umdErrorDetail d;
+
+    if (!umd_record_export(&d))
+        return st;
+    await_event(s, false);
+    if (umd_device_is_lost(s->ctx->dev)) {
+        st = umd_device_check(s->ctx->dev);
+        return UMD_HOP(st);
+    }
+    st = umd_error_take_unread(s);
+    if (st == UMD_SUCCESS)
+        st = umd_context_check(s->ctx);
+    if (st == UMD_SUCCESS)
+        st = umd_error_deliver(&d);
+    return UMD_HOP(st);
+}
+
 static umdStatus code_of_stage(uint32_t stage)
 {
     switch (stage) {

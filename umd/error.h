@@ -21,6 +21,11 @@ UMD_MUST_CHECK umdStatus umd_error_deliver(const umdErrorDetail *detail);
 void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *event);
 /** A fence of the stream failed; its record is the thread's open one. Value: what the call returns. */
 UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct drm_petrel_wait *wait, umdStatus st);
+/**
+ * The kernel driver refused work because the queue is banned; its record is the thread's open one. The failure that banned it may still be on
+ * its way: the call that meets it returns the job's own code. No lock held.
+ */
+UMD_MUST_CHECK umdStatus umd_error_banned(struct umd_stream *stream, umdStatus st);
 /** A wait timed out; the driver's record is the thread's open one. Value: the code of the stage. */
 UMD_MUST_CHECK umdStatus umd_error_timeout(struct umd_stream *stream, const struct drm_petrel_wait *wait, uint64_t timeout_ns, umdStatus st);
 /** The stream's unread error, taken; UMD_SUCCESS when there is none. */

@@ -140,7 +140,7 @@ static umdStatus event_record(struct umd_event *e, struct umd_stream *s)
         return UMD_HOP(st);
     umd_mutex_lock(&s->lock);
     st = record_locked(e, s, &point);
-    umd_mutex_unlock(&s->lock);
+    st = umd_stream_unlock(s, st);
     if (st < 0)
         return UMD_HOP(st);
     umd_object_ref(&s->obj);
@@ -195,7 +195,7 @@ static umdStatus wait_for_event(struct umd_stream *s, struct umd_event *e)
         struct drm_petrel_sync in = { .handle = source->syncobj, .point = point };
         umd_mutex_lock(&s->lock);
         st = umd_stream_submit_wait(s, &in);
-        umd_mutex_unlock(&s->lock);
+        st = umd_stream_unlock(s, st);
     }
     if (source)
         umd_object_put(&source->obj);

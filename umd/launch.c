@@ -92,7 +92,7 @@ static umdStatus launch(struct umd_stream *s, struct umd_kernel *k, const umdLau
         return UMD_HOP(st);
     umd_mutex_lock(&s->lock);
     st = submit_locked(s, k, d);
-    umd_mutex_unlock(&s->lock);
+    st = umd_stream_unlock(s, st);
     return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
 }
 

@@ -444,6 +444,14 @@ umdStatus umd_stream_submit_wait(struct umd_stream *s, const struct drm_petrel_s
     return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
 }
 
+umdStatus umd_stream_unlock(struct umd_stream *s, umdStatus st)
+{
+    umd_mutex_unlock(&s->lock);
+    if (__builtin_expect(st == UMD_ERR_CTX_BANNED, 0))
+        st = umd_error_banned(s, st);
+    return st;
+}
+
 /* ---- Waiting ---- */
 
 umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query)

@@ -66,6 +66,8 @@ void umd_cmd_packet(struct umd_cmd *cmd, uint32_t opcode, const void *payload, u
 UMD_MUST_CHECK umdStatus umd_cmd_submit(struct umd_cmd *cmd, struct umd_job *job, const struct drm_petrel_sync *wait);
 /** A submission without commands. Lock held. */
 UMD_MUST_CHECK umdStatus umd_stream_submit_wait(struct umd_stream *s, const struct drm_petrel_sync *wait);
+/** Ends a submission: drops the lock; a refusal because of a failed job becomes that job's code. */
+UMD_MUST_CHECK umdStatus umd_stream_unlock(struct umd_stream *s, umdStatus st);
 /** Waits for a point, no lock held. query: UMD_STATUS_NOT_READY in place of a time-out's code. */
 UMD_MUST_CHECK umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query);
 /** The story of a job of the stream; false: too old or unknown. Any thread. */

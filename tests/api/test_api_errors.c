@@ -147,6 +147,21 @@ static void next_call_tells(void **state)
     assert_int_equal(fx_detail().code, UMD_ERR_HW_PAGE_FAULT);
 }
 
+/* A program that only launches meets the failure at a launch: with the job's code, whoever was first to hear of it. */
+static void launches_tell(void **state)
+{
+    struct fx *f = *state;
+    umdDevicePtr p = fx_alloc(f, 4096);
+    umdKernel axpy = fx_kernel(f, "axpy");
+    umdStatus st = fx_launch(f->stream, fx_kernel(f, "poke"), &(struct fx_args){ 0x7f0000000, p, 1, 32 }, 1);
+
+    for (int i = 0; i < 100000 && st == UMD_SUCCESS; i++)
+        st = fx_launch(f->stream, axpy, &(struct fx_args){ p, p, 1, 32 }, 1);
+    assert_st(st, UMD_ERR_HW_PAGE_FAULT);
+    fx_assert_figure(UMD_ERR_HW_PAGE_FAULT, "kernel=poke", __FILE__, __LINE__);
+    assert_st(fx_launch(f->stream, axpy, &(struct fx_args){ p, p, 1, 32 }, 1), UMD_ERR_CTX_BANNED);
+}
+
 static void device_lost(void **state)
 {
     struct fx *f = *state;
@@ -297,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(job_failures, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(next_call_tells, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(launches_tell, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(device_lost, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(interrupt_lost, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroy_wakes, fx_setup, fx_teardown),
