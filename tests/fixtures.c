@@ -9,6 +9,13 @@
 #include "fault_plan.h"
 #include "record.h"
 
+/* A test forks, and the child's first record starts the thread of its log. The runtime looks this up by symbol. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
 bool fx_stepped(void)
 {
     const char *mode = getenv("PETREL_MODE");

@@ -342,6 +342,20 @@ static void pause_host(uint32_t ms)
     nanosleep(&ts, NULL);
 }
 
+/* What a refused submission means to the caller. */
+static umdStatus refused(struct umd_stream *s, umdStatus st)
+{
+    struct umd_context *ctx = s->ctx;
+
+    if (umd_device_is_lost(ctx->dev) || st == UMD_ERR_MEM_HOST_ALLOC_FAILED)
+        return UMD_HOP(st);
+    if (atomic_load(&s->dying) || atomic_load(&ctx->dying))
+        return UMD_FAIL_CAUSED(atomic_load(&ctx->dying) ? UMD_ERR_CTX_DESTROYED : UMD_ERR_HANDLE_DESTROYED, "stream=%u", s->number);
+    if (st == UMD_ERR_CTX_BANNED || umdStatusErrno(st) == EIO)
+        return UMD_HOP_AS(st, UMD_ERR_CTX_BANNED);
+    return UMD_FAIL_CAUSED(UMD_ERR_SUBMIT_FAILED, "stream=%u queue=%u because_of=%s", s->number, s->queue_id, umdStatusName(st));
+}
+
 /*
  * The queue is full: wait for the oldest job, as often as the code's advice says without any job finishing. The stream's lock is held, so
  * nobody adds work meanwhile, and each round that finishes a job gets the retry nearer: it ends.
@@ -353,8 +367,12 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
 
     for (uint32_t tries = 0;;) {
         umdStatus st = umd_device_ioctl(dev, DRM_IOCTL_PETREL_EXEC, e);
-        if (st != UMD_ERR_SUBMIT_RING_FULL)
-            return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+        if (st == UMD_SUCCESS)
+            return UMD_SUCCESS;
+        if (st != UMD_ERR_SUBMIT_RING_FULL) {
+            st = refused(s, st);
+            return UMD_HOP(st);
+        }
         if (tries++ >= advice.count)
             return UMD_HOP(st);
         UMD_ABSORB(st, "waited for the oldest job of the queue and submitted again");
@@ -370,20 +388,6 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
         if (st < 0)
             return UMD_HOP(st);
     }
-}
-
-/* What a refused submission means to the caller. */
-static umdStatus refused(struct umd_stream *s, umdStatus st)
-{
-    struct umd_context *ctx = s->ctx;
-
-    if (umd_device_is_lost(ctx->dev) || st == UMD_ERR_SUBMIT_RING_FULL || st == UMD_ERR_MEM_HOST_ALLOC_FAILED)
-        return UMD_HOP(st);
-    if (atomic_load(&s->dying) || atomic_load(&ctx->dying))
-        return UMD_FAIL_CAUSED(atomic_load(&ctx->dying) ? UMD_ERR_CTX_DESTROYED : UMD_ERR_HANDLE_DESTROYED, "stream=%u", s->number);
-    if (st == UMD_ERR_CTX_BANNED || umdStatusErrno(st) == EIO)
-        return UMD_HOP_AS(st, UMD_ERR_CTX_BANNED);
-    return UMD_FAIL_CAUSED(UMD_ERR_SUBMIT_FAILED, "stream=%u queue=%u because_of=%s", s->number, s->queue_id, umdStatusName(st));
 }
 
 static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib *ib, const struct drm_petrel_sync *wait, struct umd_job *job)
@@ -408,7 +412,6 @@ static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib 
         umd_mutex_lock(&s->ctx->dev->state_lock);
         job_at(s, point)->point = 0;
         umd_mutex_unlock(&s->ctx->dev->state_lock);
-        st = refused(s, st);
         return UMD_HOP(st);
     }
     /* Nothing below can fail. */

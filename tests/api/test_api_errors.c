@@ -145,6 +145,7 @@ static void next_call_tells(void **state)
     }
     assert_int_equal(st, UMD_ERR_HW_PAGE_FAULT);
     assert_int_equal(fx_detail().code, UMD_ERR_HW_PAGE_FAULT);
+    assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL)); /* told is about to go */
 }
 
 /* A program that only launches meets the failure at a launch: with the job's code, whoever was first to hear of it. */
@@ -204,6 +205,7 @@ static void device_lost(void **state)
     assert_ok(umdStreamDestroy(s));
     assert_ok(umdMemFree(f->ctx, p));
     assert_ok(umdModuleUnload(f->mod));
+    assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
 }
 
 /* A lost interrupt is recovered from, and told by the callback. */
@@ -225,6 +227,7 @@ static void interrupt_lost(void **state)
     await_told(&told);
     assert_int_equal(told.detail.code, UMD_ERR_HW_IRQ_LOST);
     assert_ok(umdContextGetStatus(f->ctx));
+    assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
     assert_ok(umdMemFree(f->ctx, p));
 }
 
