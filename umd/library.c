@@ -43,11 +43,6 @@ __attribute__((constructor)) static void library_init(void)
     pthread_atfork(NULL, NULL, on_fork_child);
 }
 
-bool umd_library_stepped(void)
-{
-    return lib.stepped;
-}
-
 uint32_t umd_library_device_count(void)
 {
     return lib.device_count;

@@ -23,7 +23,6 @@ UMD_MUST_CHECK umdStatus umd_call_ready(struct umd_call *call);
 /** Last thing in each entry point. */
 umdStatus umd_call_leave(struct umd_call *call, umdStatus st);
 
-bool umd_library_stepped(void);
 uint32_t umd_library_device_count(void);
 struct umd_device *umd_library_device(uint32_t index);
 
