@@ -143,7 +143,7 @@ static umdStatus find_kernels(Elf *elf, size_t size_B, struct umd_code *c)
 umdStatus umd_code_parse(const uint8_t *image, size_t size_B, struct umd_code *code_out)
 {
     struct umd_code c = { 0 };
-    uint64_t end;
+    uint64_t end = 0;
     Elf *elf;
 
     umdStatus st = check_header(image, size_B);

@@ -71,7 +71,7 @@ static umdStatus copy_to_device(struct umd_stream *s, umdDevicePtr dst, const ui
 umdStatus umdMemcpyHtoD(umdStream stream, umdDevicePtr dst, const void *src, uint64_t size_B)
 {
     struct umd_call call;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " dst=0x%" PRIx64 " size_B=%" PRIu64, stream.id, dst, size_B);
     if (st < 0)
@@ -89,7 +89,7 @@ umdStatus umdMemcpyHtoD(umdStream stream, umdDevicePtr dst, const void *src, uin
 static umdStatus download_piece(struct umd_stream *s, struct umd_bo *bo, uint8_t *dst, umdDevicePtr src, uint32_t n)
 {
     struct copy_packet p = { .src = src, .dst = bo->va, .bytes = n };
-    uint64_t point;
+    uint64_t point = 0;
 
     umdStatus st = submit(s, "copy", PETREL_OP_COPY, &p, sizeof(p) / 4, &point);
     if (st < 0)
@@ -137,7 +137,7 @@ static umdStatus copy_to_host(struct umd_stream *s, uint8_t *dst, umdDevicePtr s
 umdStatus umdMemcpyDtoH(umdStream stream, void *dst, umdDevicePtr src, uint64_t size_B)
 {
     struct umd_call call;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " src=0x%" PRIx64 " size_B=%" PRIu64, stream.id, src, size_B);
     if (st < 0)
@@ -177,7 +177,7 @@ static umdStatus copy_on_device(struct umd_stream *s, umdDevicePtr dst, umdDevic
 umdStatus umdMemcpyDtoD(umdStream stream, umdDevicePtr dst, umdDevicePtr src, uint64_t size_B)
 {
     struct umd_call call;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " dst=0x%" PRIx64 " src=0x%" PRIx64 " size_B=%" PRIu64, stream.id, dst, src, size_B);
     if (st < 0)
@@ -208,7 +208,7 @@ static umdStatus fill(struct umd_stream *s, umdDevicePtr dst, uint32_t pattern, 
 umdStatus umdMemset(umdStream stream, umdDevicePtr dst, uint32_t pattern, uint32_t element_B, uint64_t size_B)
 {
     struct umd_call call;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " dst=0x%" PRIx64 " element_B=%u size_B=%" PRIu64, stream.id, dst, element_B, size_B);
     if (st < 0)

@@ -131,7 +131,7 @@ static umdStatus record_locked(struct umd_event *e, struct umd_stream *s, uint64
 
 static umdStatus event_record(struct umd_event *e, struct umd_stream *s)
 {
-    uint64_t point;
+    uint64_t point = 0;
 
     if (e->ctx != s->ctx)
         return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=event context=%" PRIu64 " stream_context=%" PRIu64, e->ctx->id, s->ctx->id);
@@ -158,7 +158,7 @@ umdStatus umdEventRecord(umdEvent event, umdStream stream)
 {
     struct umd_call call;
     struct umd_event *e;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64 " stream=0x%" PRIx64, event.id, stream.id);
     if (st < 0)
@@ -178,7 +178,7 @@ umdStatus umdEventRecord(umdEvent event, umdStream stream)
 static umdStatus wait_for_event(struct umd_stream *s, struct umd_event *e)
 {
     struct umd_stream *source;
-    uint64_t point;
+    uint64_t point = 0;
 
     if (e->ctx != s->ctx)
         return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=event context=%" PRIu64 " stream_context=%" PRIu64, e->ctx->id, s->ctx->id);
@@ -206,7 +206,7 @@ umdStatus umdStreamWaitEvent(umdStream stream, umdEvent event)
 {
     struct umd_call call;
     struct umd_event *e;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " event=0x%" PRIx64, stream.id, event.id);
     if (st < 0)
@@ -225,8 +225,8 @@ umdStatus umdStreamWaitEvent(umdStream stream, umdEvent event)
 
 static umdStatus event_wait(struct umd_event *e, uint64_t timeout_ns, bool query)
 {
-    struct umd_stream *s;
-    uint64_t point;
+    struct umd_stream *s = NULL;
+    uint64_t point = 0;
 
     umdStatus st = umd_context_check(e->ctx);
     if (st < 0)

@@ -32,7 +32,7 @@ static umdStatus check_dimensions(const struct drm_petrel_info *info, const stru
 static umdStatus check_launch(const struct umd_stream *s, const struct umd_kernel *k, const umdLaunchDesc *d)
 {
     const struct drm_petrel_info *info = &s->ctx->dev->info;
-    uint32_t items, warps;
+    uint32_t items = 0, warps;
 
     if (k->module->ctx != s->ctx)
         return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=kernel context=%" PRIu64 " stream_context=%" PRIu64, k->module->ctx->id, s->ctx->id);
@@ -111,7 +111,7 @@ umdStatus umdLaunchKernel(umdStream stream, umdKernel kernel, const umdLaunchDes
 {
     struct umd_call call;
     struct umd_object *k;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " kernel=0x%" PRIx64, stream.id, kernel.id);
     if (st == UMD_SUCCESS)

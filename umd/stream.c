@@ -521,7 +521,7 @@ static umdStatus stream_sync(struct umd_stream *s, uint64_t timeout_ns, bool que
 umdStatus umdStreamSynchronize(umdStream stream, uint64_t timeout_ns)
 {
     struct umd_call call;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " timeout_ns=%" PRIu64, stream.id, timeout_ns);
     if (st < 0)
@@ -537,7 +537,7 @@ umdStatus umdStreamSynchronize(umdStream stream, uint64_t timeout_ns)
 umdStatus umdStreamQuery(umdStream stream)
 {
     struct umd_call call;
-    struct umd_stream *s;
+    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64, stream.id);
     if (st < 0)
