@@ -91,7 +91,7 @@ static bool take_words(poptContext pc, const struct workload **workload_out)
 enum options_result options_parse(int argc, const char **argv, struct train_options *o, const struct workload **workload_out)
 {
     int show_help = 0, show_version = 0, verify = 0, quiet = 0;
-    char *strings[7] = { 0 };
+    static char *strings[7]; /* for the life of the process, as the options point to them */
     const struct poptOption table[] = {
         { "data", 0, POPT_ARG_STRING, &strings[0], 0, "train on MNIST's IDX files in DIR, plain or .gz (default: built-in digits)", "DIR" },
         { "epochs", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &o->epochs, 0, "passes over the training set", "N" },
@@ -139,6 +139,6 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         o->quiet = quiet;
         result = take_words(pc, workload_out) && check(o) ? OPTIONS_RUN : OPTIONS_BAD;
     }
-    poptFreeContext(pc); /* the strings stay: they are ours, for the life of the process */
+    poptFreeContext(pc);
     return result;
 }
