@@ -60,8 +60,8 @@ static bool read_csr(struct cu_warp *w, unsigned csr, union cu_xreg *out)
     }
     if (!read_uniform(w, csr, &v))
         return false;
-    for (unsigned l = 0; l < CU_LANES; l++)
-        out->u[l] = v;
+    for (unsigned k = 0; k < 4; k++)
+        out->v[k] = (v8){ 0 } + (int64_t)v;
     return true;
 }
 
@@ -83,12 +83,17 @@ const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u)
     union cu_xreg old;
     uint64_t src = immediate ? u->rs1 : w->x[u->rs1].u[lane], now;
 
-    cu_flags_collect(w);
+    if (csr <= CSR_FCSR)
+        cu_flags_collect(w);
     if (!read_csr(w, csr, &old) || (writes && csr > CSR_FCSR))
         return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, lane, u->bits);
     now = old.u[lane];
     if (writes)
         write_csr(w, csr, kind == 1 ? src : kind == 2 ? now | src : now & ~src);
+    if (!w->partial) {
+        w->x[u->rd] = old;
+        return u + u->step;
+    }
     for (unsigned k = 0; k < 4; k++) {
         v8 *dst = &w->x[u->rd].v[k];
 

@@ -29,7 +29,7 @@ union cu_freg {
 
 /* ---- Paths: lanes that run together (path.c) ---- */
 
-enum cu_path_state { CU_PATH_FREE, CU_PATH_RUN, CU_PATH_BARRIER, CU_PATH_SYNC, CU_PATH_GROUP };
+enum cu_path_state { CU_PATH_RUN, CU_PATH_BARRIER, CU_PATH_SYNC, CU_PATH_GROUP };
 
 struct cu_path {
     const struct cu_uop *u;  /**< where it goes on; stale for the current path while it runs */
@@ -41,7 +41,7 @@ struct cu_path {
     uint8_t state;           /**< enum cu_path_state */
 };
 
-enum cu_node_kind { CU_NODE_FREE, CU_NODE_POINT, CU_NODE_EXIT, CU_NODE_GROUP };
+enum cu_node_kind { CU_NODE_POINT, CU_NODE_EXIT, CU_NODE_GROUP };
 
 /** A place where lanes wait for each other after a divergent branch. */
 struct cu_node {
@@ -70,7 +70,8 @@ struct cu_region {
 
 /* ---- Translations ---- */
 
-#define CU_TLB_ENTRIES 64u
+#define CU_TLB_ENTRIES 64u      /* by 4 KiB */
+#define CU_TLB_HUGE 16u         /* by 2 MiB, behind the first */
 struct cu_tlb_entry {
     uint64_t va;       /**< first byte */
     uint64_t size_B;   /**< 0: empty */
@@ -108,7 +109,10 @@ struct cu_warp {
     uint64_t stamp, ages;
     uint64_t instr;               /**< issued, for instret and sabotage */
     bool used;
-    uint64_t resv_va[CU_LANES], resv_val[CU_LANES]; /**< lr; va 1: none */
+    uint32_t reserved;            /**< lanes with a reservation of lr */
+    uint64_t resv_va[CU_LANES], resv_val[CU_LANES];
+    uint32_t paths;               /**< bit per path in use */
+    uint64_t nodes;               /**< bit per node in use */
     struct cu_path path[CU_PATHS];
     struct cu_node node[CU_NODES];
 };
@@ -138,7 +142,7 @@ struct hw_cu {
     uint64_t last;                /**< warps' cycle of the last exit */
     uint64_t issued, dram_B;      /**< in this epoch */
     bool hung;
-    struct cu_tlb_entry tlb[CU_TLB_ENTRIES];
+    struct cu_tlb_entry tlb[CU_TLB_ENTRIES], tlb_huge[CU_TLB_HUGE];
     struct cu_tags l1;
 };
 
@@ -189,6 +193,12 @@ const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u);
 void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t entry);
 
 /* path.c */
+/* Over a warp's paths or nodes in use; the body may free the one at hand. */
+#define CU_EACH_PATH(w_, p_) \
+    for (uint32_t left_ = (w_)->paths; left_ && (p_ = &(w_)->path[__builtin_ctz(left_)], true); left_ &= left_ - 1)
+#define CU_EACH_NODE(w_, n_) \
+    for (uint64_t left_ = (w_)->nodes; left_ && (n_ = __builtin_ctzll(left_), true); left_ &= left_ - 1)
+
 void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, struct cu_region *rg);
 const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, uint32_t taken, const struct cu_uop *to);
 const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, const uint64_t pc[CU_LANES], int depth_step, bool is_return);

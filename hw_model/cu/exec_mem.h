@@ -10,7 +10,7 @@ struct run {
     bool system;
 };
 
-/* The run around va, from the TLB or local memory; size_B 0: not at hand, go lane by lane. */
+/* The run around va, from the TLB, the page tables or local memory; size_B 0: none, go lane by lane. */
 INLINE struct run run_at(struct cu_warp *w, uint64_t va, uint32_t rights)
 {
     const struct cu_tlb_entry *e = &w->cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
@@ -20,6 +20,13 @@ INLINE struct run run_at(struct cu_warp *w, uint64_t va, uint32_t rights)
         return (struct run){ e->va, e->size_B, e->host, e->system };
     if (local < w->cu->array->d.local_B)
         return (struct run){ PETREL_LOCAL_BASE, w->cu->array->d.local_B, w->group->local, false };
+    if (va < PETREL_VA_USER_END) {
+        uint32_t fault;
+
+        e = cu_tlb_fill(w->cu, va, rights == PETREL_PTE_READ ? PETREL_ACCESS_READ : PETREL_ACCESS_WRITE, &fault);
+        if (e)
+            return (struct run){ e->va, e->size_B, e->host, e->system };
+    }
     return (struct run){ 0 };
 }
 

@@ -17,9 +17,16 @@ const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t a
 {
     struct hw_cu_array *a = cu->array;
     struct cu_tlb_entry *e = &cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
+    struct cu_tlb_entry *huge = &cu->tlb_huge[va >> PETREL_HUGE_SHIFT & (CU_TLB_HUGE - 1)];
     struct hw_xlat x;
     uint32_t need = access == PETREL_ACCESS_READ ? PETREL_PTE_READ : PETREL_PTE_WRITE;
-    uint32_t fault = va < PETREL_VA_USER_END ? a->config.translate(a->config.translate_priv, a->root, va, access, &x)
+    uint32_t fault;
+
+    if (va - huge->va < huge->size_B && (huge->rights & need) && access != PETREL_ACCESS_ATOMIC) {
+        *e = *huge;
+        return e;
+    }
+    fault = va < PETREL_VA_USER_END ? a->config.translate(a->config.translate_priv, a->root, va, access, &x)
                                              : PETREL_FAULT_PAGE;
 
     if (access == PETREL_ACCESS_ATOMIC)
@@ -31,6 +38,8 @@ const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t a
         return NULL;
     }
     *e = (struct cu_tlb_entry){ .va = x.page_va, .size_B = x.page_B, .host = x.host, .rights = x.rights, .system = x.system };
+    if (x.page_B > PETREL_PAGE_SIZE)
+        *huge = *e;
     return e;
 }
 
@@ -137,27 +146,29 @@ bool cu_mem_lanes(struct cu_warp *w, const struct cu_uop *u, const uint64_t *va,
 /* ---- Cache tags ---- */
 
 /* True on a hit. The line becomes the most recent; absent ones are brought in when `allocate`. */
-static bool tags_touch(struct cu_tags *t, uint64_t line, bool allocate)
+static inline bool tags_touch(struct cu_tags *t, uint64_t line, bool allocate)
 {
     uint64_t *set = &t->line[(line & (t->sets - 1)) * WAYS];
     uint64_t tag = line + 1; /* 0: empty */
-    unsigned way = 0;
+    uint64_t s0 = set[0], s1 = set[1], s2 = set[2];
 
-    if (set[0] == tag)
+    if (s0 == tag)
         return true;
-    for (way = 1; way < WAYS && set[way] != tag; way++)
-        ;
-    if (way == WAYS) {
-        if (!allocate)
-            return false;
-        way = WAYS - 1;
-        memmove(set + 1, set, way * sizeof(*set));
+    if (s1 == tag) {
         set[0] = tag;
-        return false;
+        set[1] = s0;
+        return true;
     }
-    memmove(set + 1, set, way * sizeof(*set));
+    if (s2 != tag && set[3] != tag && !allocate)
+        return false;
+    bool hit = s2 == tag || set[3] == tag;
+
+    if (s2 != tag)
+        set[3] = s2;
+    set[2] = s1;
+    set[1] = s0;
     set[0] = tag;
-    return true;
+    return hit;
 }
 
 static uint32_t line_time(struct cu_warp *w, uint64_t line, bool write, bool atomic)
@@ -309,13 +320,14 @@ static uint64_t amo_lane(struct cu_warp *w, const struct cu_uop *u, unsigned l, 
 
     switch (u->op) {
     case CU_OP_lr_w: case CU_OP_lr_d:
+        w->reserved |= 1u << l;
         w->resv_va[l] = va;
         w->resv_val[l] = old;
         return old;
     case CU_OP_sc_w: case CU_OP_sc_d: {
-        bool ok = w->resv_va[l] == va && w->resv_val[l] == old;
+        bool ok = (w->reserved >> l & 1) && w->resv_va[l] == va && w->resv_val[l] == old;
 
-        w->resv_va[l] = 1;
+        w->reserved &= ~(1u << l);
         if (ok)
             store_atomic(p, size_B, src);
         return !ok;

@@ -19,29 +19,45 @@ static uint64_t path_pc(const struct cu_path *p)
 
 static struct cu_path *path_new(struct cu_warp *w)
 {
-    for (unsigned i = 0; i < CU_PATHS; i++)
-        if (w->path[i].state == CU_PATH_FREE)
-            return &w->path[i];
-    return NULL; /* cannot be: paths are disjoint and none is empty */
+    unsigned i = (unsigned)__builtin_ctz(~w->paths);
+
+    assert(w->paths != UINT32_MAX); /* paths are disjoint and none is empty */
+    w->paths |= 1u << i;
+    return &w->path[i];
+}
+
+static void path_free(struct cu_warp *w, const struct cu_path *p)
+{
+    w->paths &= ~(1u << (p - w->path));
+}
+
+static bool node_used(const struct cu_warp *w, int n)
+{
+    return w->nodes >> n & 1;
 }
 
 static int node_new(struct cu_warp *w)
 {
-    for (int i = 0; i < (int)CU_NODES; i++)
-        if (w->node[i].kind == CU_NODE_FREE)
-            return i;
-    return -1;
+    int n = w->nodes == UINT64_MAX ? -1 : __builtin_ctzll(~w->nodes);
+
+    if (n >= 0)
+        w->nodes |= 1ull << n;
+    return n;
 }
 
 static void node_free(struct cu_warp *w, int n)
 {
-    assert(w->node[n].kind != CU_NODE_FREE);
+    int i;
+
+    assert(node_used(w, n));
+    w->nodes &= ~(1ull << n);
     if (w->node[n].kind == CU_NODE_GROUP)
         w->group_nodes--;
-    w->node[n].kind = CU_NODE_FREE;
+    if (!w->group_nodes)
+        return;
     /* Groups that were forced out of this place met here. */
-    for (int i = 0; i < (int)CU_NODES; i++)
-        if (w->node[i].kind == CU_NODE_GROUP && w->node[i].parent == n)
+    CU_EACH_NODE(w, i)
+        if (node_used(w, i) && w->node[i].kind == CU_NODE_GROUP && w->node[i].parent == n)
             node_free(w, i);
 }
 
@@ -55,9 +71,8 @@ static int node_place(const struct cu_warp *w, int n)
 
 void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, struct cu_region *rg)
 {
-    memset(w->path, 0, sizeof(w->path));
-    for (unsigned i = 0; i < CU_NODES; i++)
-        w->node[i].kind = CU_NODE_FREE;
+    w->paths = 1;
+    w->nodes = 0;
     w->group_nodes = 0;
     w->cur = 0;
     w->path[0] = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .node = -1, .state = CU_PATH_RUN };
@@ -81,12 +96,12 @@ static const struct cu_uop *make_current(struct cu_warp *w, struct cu_path *p, u
 /* Paths that came to one place without a node there become one. */
 static void merge_equal(struct cu_warp *w, struct cu_path *p)
 {
-    for (unsigned i = 0; i < CU_PATHS; i++) {
-        struct cu_path *q = &w->path[i];
+    struct cu_path *q;
 
+    CU_EACH_PATH(w, q) {
         if (q != p && q->state == CU_PATH_RUN && q->u == p->u && q->depth == p->depth && q->node == p->node) {
             p->mask |= q->mask;
-            q->state = CU_PATH_FREE;
+            path_free(w, q);
         }
     }
 }
@@ -94,13 +109,11 @@ static void merge_equal(struct cu_warp *w, struct cu_path *p)
 /* Deepest call, then lowest pc. NULL: none can run. */
 static const struct cu_uop *select_path(struct cu_warp *w)
 {
-    struct cu_path *best = NULL;
+    struct cu_path *best = NULL, *p;
 
     if (w->cu->array->faulted)
         return NULL;
-    for (unsigned i = 0; i < CU_PATHS; i++) {
-        struct cu_path *p = &w->path[i];
-
+    CU_EACH_PATH(w, p) {
         if (p->state != CU_PATH_RUN)
             continue;
         if (!best || p->depth > best->depth || (p->depth == best->depth && path_pc(p) < path_pc(best)))
@@ -125,7 +138,6 @@ static void start_at(struct cu_warp *w, const struct cu_uop *u, struct cu_region
         return;
     }
     p = path_new(w);
-    assert(p);
     *p = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .depth = (uint16_t)depth, .node = (int16_t)parent,
                            .state = CU_PATH_RUN, .stamp = w->stamp };
 }
@@ -155,13 +167,14 @@ static void start_lanes(struct cu_warp *w, const struct cu_node *n, uint32_t lan
 
 static void node_check(struct cu_warp *w, int n)
 {
-    struct cu_node copy = w->node[n];
+    struct cu_node *node = &w->node[n], copy;
 
-    if (copy.kind == CU_NODE_FREE || copy.kind == CU_NODE_GROUP)
+    if (!node_used(w, n) || node->kind == CU_NODE_GROUP)
         return;
-    if (!copy.mask) {
+    if (!node->mask) {
         node_free(w, n);
-    } else if (copy.arrived == copy.mask) {
+    } else if (node->arrived == node->mask) {
+        copy = *node;
         node_free(w, n);
         start_lanes(w, &copy, copy.arrived, copy.parent);
     }
@@ -178,13 +191,11 @@ static void node_arrive(struct cu_warp *w, int n, uint32_t lanes)
 static void group_check(struct cu_warp *w, int n)
 {
     struct cu_node *g = &w->node[n];
-    struct cu_path *first = NULL;
+    struct cu_path *first = NULL, *p;
 
-    if (g->kind != CU_NODE_GROUP || g->arrived != g->mask)
+    if (g->arrived != g->mask)
         return;
-    for (unsigned i = 0; i < CU_PATHS; i++) {
-        struct cu_path *p = &w->path[i];
-
+    CU_EACH_PATH(w, p) {
         if (p->state != CU_PATH_GROUP || p->node != n)
             continue;
         if (!first) {
@@ -197,7 +208,7 @@ static void group_check(struct cu_warp *w, int n)
             return;
         }
         first->mask |= p->mask;
-        p->state = CU_PATH_FREE;
+        path_free(w, p);
     }
     if (first) {
         first->state = CU_PATH_RUN;
@@ -241,7 +252,6 @@ const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, u
         }
     }
     q = path_new(w);
-    assert(q);
     *q = *p;
     q->u = to < fall ? fall : to;
     q->mask = to < fall ? other : taken;
@@ -263,7 +273,7 @@ const struct cu_uop *cu_path_join(struct cu_warp *w, const struct cu_uop *u)
         if (!node || node->kind != CU_NODE_POINT || node->u != u || node->depth != p->depth)
             return u;
         if (p->mask != node->mask) {
-            p->state = CU_PATH_FREE;
+            path_free(w, p);
             node_arrive(w, n, p->mask);
             return NULL;
         }
@@ -282,17 +292,17 @@ const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u)
 /* Takes lanes out of the warp and of all nodes. */
 static void lanes_exit(struct cu_warp *w, uint32_t lanes)
 {
+    int n;
+
     w->live &= ~lanes;
     w->group->live -= (uint32_t)__builtin_popcount(lanes);
-    for (int n = 0; n < (int)CU_NODES; n++) {
-        if (w->node[n].kind == CU_NODE_FREE)
-            continue;
+    CU_EACH_NODE(w, n) {
         w->node[n].mask &= ~lanes;
         w->node[n].arrived &= ~lanes;
     }
-    for (int n = 0; n < (int)CU_NODES; n++) {
+    CU_EACH_NODE(w, n) {
         node_check(w, n);
-        if (w->node[n].kind != CU_NODE_GROUP)
+        if (!node_used(w, n) || w->node[n].kind != CU_NODE_GROUP)
             continue;
         if (w->node[n].mask)
             group_check(w, n);
@@ -304,21 +314,22 @@ static void lanes_exit(struct cu_warp *w, uint32_t lanes)
 static void sync_check(struct cu_warp *w)
 {
     uint32_t waiting = 0;
+    struct cu_path *p;
 
-    for (unsigned i = 0; i < CU_PATHS; i++)
-        waiting |= w->path[i].state == CU_PATH_SYNC ? w->path[i].mask : 0;
+    CU_EACH_PATH(w, p)
+        waiting |= p->state == CU_PATH_SYNC ? p->mask : 0;
     if (!waiting || waiting != w->live)
         return;
-    for (unsigned i = 0; i < CU_PATHS; i++)
-        if (w->path[i].state == CU_PATH_SYNC)
-            w->path[i].state = CU_PATH_RUN;
+    CU_EACH_PATH(w, p)
+        if (p->state == CU_PATH_SYNC)
+            p->state = CU_PATH_RUN;
 }
 
 const struct cu_uop *cu_path_exit(struct cu_warp *w)
 {
     struct cu_path *p = &w->path[w->cur];
 
-    p->state = CU_PATH_FREE;
+    path_free(w, p);
     lanes_exit(w, p->mask);
     sync_check(w);
     cu_group_barrier_check(w->group, w->now);
@@ -336,7 +347,7 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
     for (uint32_t m = old.mask; m; m &= m - 1)
         gone |= pc[cu_first_lane(m)] == CU_RETURN_VA ? m & -m : 0;
     lanes = old.mask & ~gone;
-    p->state = CU_PATH_FREE;
+    path_free(w, p);
     if (gone) {
         lanes_exit(w, gone);
         sync_check(w);
@@ -361,6 +372,7 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
 static struct cu_path *force_node(struct cu_warp *w, int n)
 {
     struct cu_node copy = w->node[n];
+    struct cu_path *p;
     int g = copy.parent;
     uint64_t before = w->stamp;
 
@@ -381,22 +393,19 @@ static struct cu_path *force_node(struct cu_warp *w, int n)
     w->node[n].arrived = 0;
     w->stamp = before + 1;
     start_lanes(w, &copy, copy.arrived, g);
-    for (unsigned i = 0; i < CU_PATHS; i++)
-        if (w->path[i].state == CU_PATH_RUN && (w->path[i].mask & copy.arrived))
-            return &w->path[i];
+    CU_EACH_PATH(w, p)
+        if (p->state == CU_PATH_RUN && (p->mask & copy.arrived))
+            return p;
     return NULL; /* they wait at the next node already, or faulted */
 }
 
 static struct cu_path *oldest_path(struct cu_warp *w)
 {
-    struct cu_path *old = NULL;
+    struct cu_path *old = NULL, *p;
 
-    for (unsigned i = 0; i < CU_PATHS; i++) {
-        struct cu_path *p = &w->path[i];
-
-        if (i != w->cur && p->state == CU_PATH_RUN && (!old || p->stamp < old->stamp))
+    CU_EACH_PATH(w, p)
+        if (p != &w->path[w->cur] && p->state == CU_PATH_RUN && (!old || p->stamp < old->stamp))
             old = p;
-    }
     return old;
 }
 
@@ -415,7 +424,7 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
     for (unsigned i = 0; i < CU_NODES; i++) {
         unsigned at = (unsigned)(w->ages / 2 + i) % CU_NODES;
 
-        if (w->node[at].kind != CU_NODE_FREE && w->node[at].kind != CU_NODE_GROUP && w->node[at].arrived) {
+        if (node_used(w, (int)at) && w->node[at].kind != CU_NODE_GROUP && w->node[at].arrived) {
             n = (int)at;
             break;
         }
@@ -478,10 +487,11 @@ void cu_group_barrier_check(struct cu_group *g, uint64_t now)
     g->waiting = 0;
     for (uint32_t i = 0; i < g->warps; i++) {
         struct cu_warp *w = g->warp[i];
+        struct cu_path *p;
 
-        for (unsigned k = 0; k < CU_PATHS; k++)
-            if (w->path[k].state == CU_PATH_BARRIER)
-                w->path[k].state = CU_PATH_RUN;
+        CU_EACH_PATH(w, p)
+            if (p->state == CU_PATH_BARRIER)
+                p->state = CU_PATH_RUN;
         w->now = w->now > now ? w->now : now;
         if (!w->u) /* stands blocked; the warp that runs now selects for itself */
             w->u = select_path(w);

@@ -93,6 +93,7 @@ umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_arr
     struct cu_warp *warps;
     bool ok;
 
+    assert(!(config->private_B & (config->private_B - 1)));
     assert(config->cu_count && config->warps_per_cu && config->translate);
     if (!a)
         return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
@@ -142,10 +143,16 @@ void hw_cu_set_functional(struct hw_cu_array *cus, bool functional)
     cus->config.functional = functional;
 }
 
+static void cu_tlb_clear(struct hw_cu *cu)
+{
+    memset(cu->tlb, 0, sizeof(cu->tlb));
+    memset(cu->tlb_huge, 0, sizeof(cu->tlb_huge));
+}
+
 void hw_cu_invalidate(struct hw_cu_array *cus)
 {
     for (uint32_t i = 0; i < cus->config.cu_count; i++)
-        memset(cus->cus[i].tlb, 0, sizeof(cus->cus[i].tlb));
+        cu_tlb_clear(&cus->cus[i]);
     if (cus->state == HW_CU_RUNNING || cus->state == HW_CU_HUNG)
         cus->flush_code = true; /* warps stand in it; they decode it again */
     else
@@ -181,15 +188,31 @@ const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_
 
 /* ---- Workgroups ---- */
 
+static v8 lane_mask8(uint32_t bits)
+{
+    const v8 bit = { 1, 2, 4, 8, 16, 32, 64, 128 };
+
+    return (v8)(((bit & (int64_t)bits)) != 0);
+}
+
+static i16v lane_mask16(uint32_t bits)
+{
+    const i16v bit = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768 };
+
+    return (i16v)((bit & (int32_t)bits) != 0);
+}
+
 void cu_warp_set_mask(struct cu_warp *w, uint32_t mask)
 {
     w->mask = mask;
     w->active = (uint32_t)__builtin_popcount(mask);
     w->partial = mask != CU_ALL;
-    for (unsigned l = 0; l < CU_LANES; l++) {
-        ((int64_t *)w->m64)[l] = -(int64_t)(mask >> l & 1);
-        ((int32_t *)w->m32)[l] = -(int32_t)(mask >> l & 1);
-    }
+    if (mask == CU_ALL) /* full handlers do not look */
+        return;
+    for (unsigned k = 0; k < 4; k++)
+        w->m64[k] = lane_mask8(mask >> (8 * k));
+    for (unsigned k = 0; k < 2; k++)
+        w->m32[k] = lane_mask16(mask >> (16 * k));
 }
 
 static void warp_ids(struct cu_warp *w, uint32_t first)
@@ -198,6 +221,11 @@ static void warp_ids(struct cu_warp *w, uint32_t first)
     const uint32_t block[2] = { d->block[0], d->block[1] };
     uint32_t x = first % block[0], y = first / block[0] % block[1], z = first / block[0] / block[1];
 
+    if (block[1] == 1 && d->block[2] == 1) { /* one row; y and z are 0 since the dispatch began */
+        for (unsigned k = 0; k < 4; k++)
+            w->lid[0].v[k] = (v8){ 0, 1, 2, 3, 4, 5, 6, 7 } + (int64_t)(x + 8 * k);
+        return;
+    }
     for (unsigned l = 0; l < CU_LANES; l++) {
         w->lid[0].u[l] = x;
         w->lid[1].u[l] = y;
@@ -217,6 +245,7 @@ static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, ui
 {
     struct hw_cu_array *a = w->cu->array;
     uint64_t place = (uint64_t)(w->cu->index * a->config.warps_per_cu + w->slot) * CU_LANES;
+    int private_shift = a->config.private_B ? __builtin_ctz(a->config.private_B) : 0;
 
     w->used = true;
     w->group = g;
@@ -225,13 +254,15 @@ static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, ui
     w->f_single = CU_ALL;
     w->frm = w->fflags = 0;
     w->stamp = w->ages = w->instr = 0;
-    for (unsigned l = 0; l < CU_LANES; l++) {
-        w->x[1].u[l] = CU_RETURN_VA;
-        w->x[2].u[l] = PETREL_PRIVATE_BASE + (place + l + 1) * a->config.private_B;
-        w->x[4].u[l] = place + l;
-        w->x[10].u[l] = a->d.args_va;
-        w->resv_va[l] = 1;
+    for (unsigned k = 0; k < 4; k++) {
+        const v8 number = (v8){ 0, 1, 2, 3, 4, 5, 6, 7 } + (int64_t)(place + 8 * k);
+
+        w->x[1].v[k] = (v8){ 0 } + (int64_t)CU_RETURN_VA;
+        w->x[2].v[k] = ((number + 1) << private_shift) + (int64_t)PETREL_PRIVATE_BASE;
+        w->x[4].v[k] = number;
+        w->x[10].v[k] = (v8){ 0 } + (int64_t)a->d.args_va;
     }
+    w->reserved = 0;
     memset(w->ready, 0, sizeof(w->ready));
     warp_ids(w, index * CU_LANES);
     cu_path_start(w, lanes >= CU_LANES ? CU_ALL : (1u << lanes) - 1, a->code->uops + (a->d.entry_va - a->code->va) / 2, a->code);
@@ -344,7 +375,7 @@ static void cu_begin(struct hw_cu *cu)
     cu->hung = false;
     cu->group_count = 0;
     memset(cu->groups, 0, a->config.warps_per_cu * sizeof(*cu->groups));
-    memset(cu->tlb, 0, sizeof(cu->tlb));
+    cu_tlb_clear(cu);
     memset(cu->l1.line, 0, (uint64_t)cu->l1.sets * 4 * sizeof(*cu->l1.line));
     for (uint32_t i = 0; i < a->config.warps_per_cu; i++) {
         struct cu_warp *w = &cu->warps[i];
@@ -353,6 +384,7 @@ static void cu_begin(struct hw_cu *cu)
         w->u = NULL;
         memset(w->x, 0, sizeof(w->x)); /* nothing of another context is left to read */
         memset(w->f, 0, sizeof(w->f));
+        memset(w->lid, 0, sizeof(w->lid));
     }
 }
 
@@ -540,10 +572,9 @@ static void check_stuck(struct cu_warp *w)
             return;
     for (uint32_t i = 0; i < g->warps; i++) {
         struct cu_warp *other = g->warp[i];
+        struct cu_path *p;
 
-        for (unsigned k = 0; k < CU_PATHS; k++) {
-            struct cu_path *p = &other->path[k];
-
+        CU_EACH_PATH(other, p) {
             if (p->state != CU_PATH_BARRIER && p->state != CU_PATH_SYNC && p->state != CU_PATH_GROUP)
                 continue;
             other->rg = p->rg;
