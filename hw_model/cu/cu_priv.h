@@ -51,6 +51,7 @@ struct cu_node {
     uint16_t depth;
     int16_t parent;
     uint8_t kind;            /**< enum cu_node_kind */
+    bool calls;              /**< pc[] are functions entered */
     uint64_t pc[CU_LANES];   /**< EXIT: where each lane returns to */
 };
 

@@ -88,7 +88,8 @@ uint8_t *cu_mem_resolve(struct cu_warp *w, unsigned lane, uint64_t va, uint32_t 
         *run_B_out = w->cu->array->d.local_B - off;
         return w->group->local + off;
     }
-    if (va >= PETREL_PRIVATE_BASE && va < PETREL_PRIVATE_END)
+    /* a stack of the first lane that runs over ends below the aperture */
+    if (va >= PETREL_PRIVATE_BASE - w->cu->array->config.private_B && va < PETREL_PRIVATE_END)
         return private_resolve(w, lane, va, run_B_out, fault_out);
     e = tlb_get(w->cu, va, access, fault_out);
     if (!e)

@@ -106,19 +106,32 @@ static void merge_equal(struct cu_warp *w, struct cu_path *p)
     }
 }
 
-/* Deepest call, then lowest pc. NULL: none can run. */
-static const struct cu_uop *select_path(struct cu_warp *w)
+static bool force_some_node(struct cu_warp *w);
+
+/* Deepest call, then lowest pc. */
+static struct cu_path *best_path(struct cu_warp *w)
 {
     struct cu_path *best = NULL, *p;
 
-    if (w->cu->array->faulted)
-        return NULL;
     CU_EACH_PATH(w, p) {
         if (p->state != CU_PATH_RUN)
             continue;
         if (!best || p->depth > best->depth || (p->depth == best->depth && path_pc(p) < path_pc(best)))
             best = p;
     }
+    return best;
+}
+
+/* NULL: none can run. Lanes that wait at a node for lanes which wait at a barrier are let go: they may be about to return. */
+static const struct cu_uop *select_path(struct cu_warp *w)
+{
+    struct cu_path *best;
+
+    do {
+        if (w->cu->array->faulted)
+            return NULL;
+        best = best_path(w);
+    } while (!best && force_some_node(w));
     if (!best)
         return NULL;
     merge_equal(w, best);
@@ -160,6 +173,8 @@ static void start_lanes(struct cu_warp *w, const struct cu_node *n, uint32_t lan
         u = cu_code_at(w, pc, &rg);
         if (!u)
             return;
+        if (n->calls)
+            cu_converge_function(w->cu->array, rg, (uint32_t)(u - rg->uops));
         start_at(w, u, rg, same, n->depth ? n->depth - 1u : 0, parent);
         lanes &= ~same;
     }
@@ -336,6 +351,26 @@ const struct cu_uop *cu_path_exit(struct cu_warp *w)
     return select_path(w);
 }
 
+/* Lanes that call different functions meet where they return to. Value: the node, or the old one when there is no room. */
+static int call_node(struct cu_warp *w, const struct cu_uop *back, uint32_t lanes, const struct cu_path *old)
+{
+    struct cu_uop *own = old->rg->uops + (back - old->rg->uops);
+    int n = node_new(w);
+
+    if (n < 0)
+        return old->node;
+    w->node[n].kind = CU_NODE_POINT;
+    w->node[n].u = back;
+    w->node[n].rg = old->rg;
+    w->node[n].mask = lanes;
+    w->node[n].arrived = 0;
+    w->node[n].depth = old->depth;
+    w->node[n].parent = old->node;
+    own->flags |= CU_UOP_JOIN;
+    cu_uop_bind(w->cu->array, own);
+    return n;
+}
+
 /* Splits the current path by target. Lanes whose function returns wait for each other first. */
 const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, const uint64_t pc[CU_LANES], int depth_step, bool is_return)
 {
@@ -361,25 +396,26 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
         node_arrive(w, place, lanes);
         return select_path(w);
     }
+    if (depth_step > 0)
+        old.node = (int16_t)call_node(w, u + u->step, lanes, &old);
     memcpy(scatter.pc, pc, sizeof(scatter.pc));
     scatter.depth = (uint16_t)(old.depth + depth_step + 1); /* start_lanes takes one off */
+    scatter.calls = depth_step > 0;
     w->mask = lanes;
     start_lanes(w, &scatter, lanes, old.node);
     return select_path(w);
 }
 
-/* Lets the lanes that wait at node n run on, as a group that stays together with the others. */
-static struct cu_path *force_node(struct cu_warp *w, int n)
+/* Lets the lanes that wait at node n run on, as a group that stays together with the others. False: no room for that. */
+static bool force_node(struct cu_warp *w, int n)
 {
     struct cu_node copy = w->node[n];
-    struct cu_path *p;
     int g = copy.parent;
-    uint64_t before = w->stamp;
 
     if (g < 0 || w->node[g].kind != CU_NODE_GROUP) {
         g = node_new(w);
         if (g < 0)
-            return NULL;
+            return false;
         w->node[g].kind = CU_NODE_GROUP;
         w->node[g].u = NULL;
         w->node[g].mask = copy.mask;
@@ -391,12 +427,27 @@ static struct cu_path *force_node(struct cu_warp *w, int n)
     w->node[n].parent = (int16_t)g;
     w->node[n].mask &= ~copy.arrived;
     w->node[n].arrived = 0;
-    w->stamp = before + 1;
     start_lanes(w, &copy, copy.arrived, g);
-    CU_EACH_PATH(w, p)
-        if (p->state == CU_PATH_RUN && (p->mask & copy.arrived))
-            return p;
-    return NULL; /* they wait at the next node already, or faulted */
+    return true;
+}
+
+/* A node where lanes wait, starting the search at `from`; -1: none. */
+static int waiting_node(const struct cu_warp *w, unsigned from)
+{
+    for (unsigned i = 0; w->nodes && i < CU_NODES; i++) {
+        int n = (int)((from + i) % CU_NODES);
+
+        if (node_used(w, n) && w->node[n].kind != CU_NODE_GROUP && w->node[n].arrived)
+            return n;
+    }
+    return -1;
+}
+
+static bool force_some_node(struct cu_warp *w)
+{
+    int n = waiting_node(w, 0);
+
+    return n >= 0 && force_node(w, n);
 }
 
 static struct cu_path *oldest_path(struct cu_warp *w)
@@ -411,8 +462,8 @@ static struct cu_path *oldest_path(struct cu_warp *w)
 
 const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
 {
-    struct cu_path *p = &w->path[w->cur], *q;
-    int n = -1;
+    struct cu_path *p = &w->path[w->cur], *q, *forced;
+    int n;
 
     w->fuel = CU_AGE_NORMAL;
     if (p->mask == w->live)
@@ -421,18 +472,13 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
     if (w->ages++ & 1) /* a forced slice is over */
         return select_path(w);
     q = oldest_path(w);
-    for (unsigned i = 0; i < CU_NODES; i++) {
-        unsigned at = (unsigned)(w->ages / 2 + i) % CU_NODES;
-
-        if (node_used(w, (int)at) && w->node[at].kind != CU_NODE_GROUP && w->node[at].arrived) {
-            n = (int)at;
-            break;
-        }
-    }
+    n = waiting_node(w, (unsigned)(w->ages / 2));
     if (n >= 0 && (!q || w->ages & 2)) {
-        struct cu_path *forced = force_node(w, n);
+        uint32_t lanes = w->node[n].arrived;
 
-        q = forced ? forced : q;
+        if (force_node(w, n)) /* they may wait at the next node already */
+            CU_EACH_PATH(w, forced)
+                q = forced->state == CU_PATH_RUN && (forced->mask & lanes) ? forced : q;
     }
     if (w->cu->array->faulted)
         return NULL;
