@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cu_fixture.c - see cu_fixture.h. */
-#include <assert.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,15 @@
 #ifndef R_RISCV_RELATIVE
 #define R_RISCV_RELATIVE 3
 #endif
+
+/* In release builds, too. */
+static void check(bool ok)
+{
+    if (!ok) {
+        fprintf(stderr, "cu_fixture: precondition failed\n");
+        abort();
+    }
+}
 
 static uint32_t flat_translate(void *priv, uint64_t root, uint64_t va, uint32_t access, struct hw_xlat *xlat_out)
 {
@@ -48,7 +56,7 @@ void fixture_create(struct cu_fixture *f, bool base_handlers, bool functional)
     f->page_B = 2u << 20;
     f->mem = aligned_alloc(4096, FLAT_B);
     f->scratch = calloc(f->config.cu_count * f->config.warps_per_cu * 32u, f->config.private_B);
-    assert(f->mem && f->scratch);
+    check(f->mem && f->scratch);
     memset(f->mem, 0, FLAT_B);
     f->config.scratch = f->scratch;
     cu_exec_force_base(base_handlers);
@@ -72,7 +80,7 @@ void fixture_reset_data(struct cu_fixture *f)
 
 void *fixture_host(struct cu_fixture *f, uint64_t va)
 {
-    assert(va >= FLAT_VA && va < FLAT_VA + FLAT_B);
+    check(va >= FLAT_VA && va < FLAT_VA + FLAT_B);
     return f->mem + (va - FLAT_VA);
 }
 
@@ -81,7 +89,7 @@ uint64_t fixture_alloc(struct cu_fixture *f, uint64_t size_B)
     uint64_t va = f->data_next;
 
     f->data_next += (size_B + 255) & ~255ull;
-    assert(f->data_next < FLAT_VA + FLAT_B - (2u << 20));
+    check(f->data_next < FLAT_VA + FLAT_B - (2u << 20));
     memset(fixture_host(f, va), 0, size_B);
     return va;
 }
@@ -109,7 +117,7 @@ static void relocate(struct cu_fixture *f, const Elf64_Dyn *d)
         const Elf64_Rela *r = (const Elf64_Rela *)(f->mem + rela) + i;
         uint64_t v = FLAT_CODE_VA + (uint64_t)r->r_addend;
 
-        assert(ELF64_R_TYPE(r->r_info) == R_RISCV_RELATIVE);
+        check(ELF64_R_TYPE(r->r_info) == R_RISCV_RELATIVE);
         memcpy(f->mem + r->r_offset, &v, sizeof(v));
     }
 }
@@ -120,12 +128,13 @@ void fixture_load(struct cu_fixture *f, const char *path)
     uint8_t *image;
     long size;
 
-    assert(file);
+    check(file != NULL);
     fseek(file, 0, SEEK_END);
     size = ftell(file);
     rewind(file);
-    image = malloc((size_t)size);
-    assert(image && fread(image, 1, (size_t)size, file) == (size_t)size);
+    check(size > 0);
+    image = calloc(1, (size_t)size);
+    check(image && fread(image, 1, (size_t)size, file) == (size_t)size);
     fclose(file);
 
     const Elf64_Ehdr *e = (const Elf64_Ehdr *)image;
@@ -138,7 +147,7 @@ void fixture_load(struct cu_fixture *f, const char *path)
     for (unsigned i = 0; i < e->e_phnum; i++) {
         if (ph[i].p_type != PT_LOAD)
             continue;
-        assert(ph[i].p_vaddr + ph[i].p_memsz <= FLAT_CODE_B);
+        check(ph[i].p_vaddr + ph[i].p_memsz <= FLAT_CODE_B);
         memcpy(f->mem + ph[i].p_vaddr, image + ph[i].p_offset, ph[i].p_filesz);
         if (ph[i].p_flags & PF_X)
             f->code_B = ph[i].p_vaddr + ph[i].p_memsz;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define NOINLINE __attribute__((noinline))
+#define NOINLINE __attribute__((noinline, unused))
 #define DIVERGENT_CASES(CASE)                                                                                     \
     CASE(if_else) CASE(nested_if) CASE(variable_loop) CASE(loop_break) CASE(loop_continue) CASE(nested_loops)      \
     CASE(switch_cases) CASE(early_return) CASE(collatz) CASE(goto_mesh) CASE(short_circuit) CASE(gcd)              \
