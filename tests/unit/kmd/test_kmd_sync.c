@@ -104,8 +104,10 @@ static void test_cross_queue(void **state)
 {
     struct kmd_env *env = *state;
     struct scene s = scene_make(env);
-    uint32_t t = syncobj(env, 0);
     const uint32_t steps = 8;
+    uint32_t t[9];
+    for (uint32_t i = 0; i <= steps; i++)
+        t[i] = syncobj(env, 0);
     for (uint32_t i = steps; i >= 1; i--) {
         uint64_t ib = ib_begin(env);
         if (i == 1)
@@ -114,10 +116,10 @@ static void test_cross_queue(void **state)
             ib_copy(env, VA_A + (i - 2) * 4096, VA_A + (i - 1) * 4096, 4096);
         /* A queue runs in order, so each step has a queue of its own. */
         uint32_t q = queue(env, i % 2, 0, 10 + i);
-        assert_int_equal(exec(env, q, ib, i > 1 ? t : 0, i - 1, t, i), 0);
+        assert_int_equal(exec(env, q, ib, i > 1 ? t[i - 1] : 0, i - 1, t[i], i), 0);
         if (i > 1) {
             struct drm_petrel_wait w;
-            assert_int_equal(wait_point(env, t, i, 100000, &w), -ETIME);
+            assert_int_equal(wait_point(env, t[i], i, 100000, &w), -ETIME);
             assert_int_equal(w.stage, DRM_PETREL_STAGE_DEPENDENCY);
             assert_int_equal(w.root_job, 0);
         }
@@ -125,7 +127,7 @@ static void test_cross_queue(void **state)
     (void)s.q;
     for (uint32_t i = 1; i <= steps; i++) {
         struct drm_petrel_wait w;
-        assert_int_equal(wait_point(env, t, i, FOREVER, &w), 0);
+        assert_int_equal(wait_point(env, t[i], i, FOREVER, &w), 0);
         assert_int_equal(w.fence_error, 0);
     }
     for (uint32_t i = 0; i < steps * 1024; i++)
