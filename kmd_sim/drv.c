@@ -222,6 +222,10 @@ static void device_destroy(struct petrel_device *dev)
     heart_stop(dev);
     if (dev->ready)
         drain(dev);
+    /* The device thread may still be releasing what a job held. */
+    atomic_store(&dev->ready, false);
+    while (atomic_load(&dev->irqs_running))
+        boot_pause(dev);
     for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
         petrel_ring_fini(&dev->rings[r]);
     if (dev->vram.blocks) {

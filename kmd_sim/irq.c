@@ -91,6 +91,9 @@ void petrel_irq_drain_locked(struct petrel_device *dev, bool from_irq, struct pe
 void petrel_irq(void *priv)
 {
     struct petrel_device *dev = priv;
-    if (dev->ready)
+    /* Counted before the look, so that power-down can wait for the last one. */
+    atomic_fetch_add(&dev->irqs_running, 1);
+    if (atomic_load(&dev->ready))
         petrel_sched_tick(dev, true);
+    atomic_fetch_sub(&dev->irqs_running, 1);
 }

@@ -200,7 +200,8 @@ struct petrel_device {
     struct hw_device *hw;
     uint32_t index;
     bool stepped;
-    _Atomic(bool) ready;
+    _Atomic(bool) ready;            /* interrupts are handled */
+    _Atomic(uint32_t) irqs_running, ticks_running;
     struct petrel_heap vram, sysmem;
     struct petrel_block *ih_mem, *scratch_mem;
     const struct petrel_ih_entry *ih;
@@ -221,7 +222,7 @@ struct petrel_device {
     uint64_t device_deadline_ns, reset_count, irq_lost_count;
     uint64_t reset_times[PETREL_RESETS_MAX];
     uint32_t ih_rptr;
-    uint32_t jobs_alive;            /* pending or in flight */
+    _Atomic(uint32_t) jobs_alive;   /* pending or in flight */
 
     struct umd_mutex heart_lock;    /* rank 61 */
     struct umd_cond heart_cond;
@@ -264,6 +265,8 @@ void petrel_irq_drain_locked(struct petrel_device *dev, bool from_irq, struct pe
 /* ---- Watchdog and reset ---- */
 
 void petrel_watchdog_locked(struct petrel_ring *ring, uint64_t now, struct petrel_after *after);
+/** A job has just been given to the ring: its time is counted from now. */
+void petrel_watchdog_see_locked(struct petrel_ring *ring, uint64_t now);
 void petrel_watchdog_arm_locked(struct petrel_device *dev, uint64_t now);
 /** A ring has stopped at its first job: record, ban, reset. fault: enum petrel_fault, 0: hang. */
 void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_t fault, struct petrel_after *after);

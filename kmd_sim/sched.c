@@ -310,6 +310,7 @@ static void tick_once(struct petrel_device *dev, bool from_irq)
 {
     struct petrel_after after;
     petrel_after_init(&after);
+    atomic_fetch_add(&dev->ticks_running, 1); /* until what ended here has signalled */
     umd_mutex_lock(&dev->sched_lock);
     if (!atomic_load(&dev->lost_code) && petrel_check_bus_locked(dev, &after)) {
         petrel_irq_drain_locked(dev, from_irq, &after);
@@ -319,12 +320,16 @@ static void tick_once(struct petrel_device *dev, bool from_irq)
         for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
             petrel_watchdog_locked(&dev->rings[r], now, &after);
         petrel_sched_fill_locked(dev, &after);
-        if (!atomic_load(&dev->lost_code))
+        if (!atomic_load(&dev->lost_code)) {
+            for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
+                petrel_watchdog_see_locked(&dev->rings[r], now);
             petrel_watchdog_arm_locked(dev, now);
+        }
     }
     zombies_collect_locked(dev, &after);
     umd_mutex_unlock(&dev->sched_lock);
     petrel_after_run(dev, &after);
+    atomic_fetch_sub(&dev->ticks_running, 1);
 }
 
 void petrel_sched_tick(struct petrel_device *dev, bool from_irq)

@@ -25,7 +25,8 @@ bool petrel_wait_step(struct drm_device *drm, uint64_t budget_ns)
         hw_device_pump(dev->hw, budget_ns < STEP_MAX_NS ? budget_ns : STEP_MAX_NS);
     }
     petrel_sched_kick(dev);
-    return !atomic_load(&dev->lost_code);
+    /* After a loss nothing comes, but for the fences that another thread is signalling because of it. */
+    return !atomic_load(&dev->lost_code) || atomic_load(&dev->ticks_running);
 }
 
 /* The job that a job waits for, at the far end. 0: something that was never submitted. Bounded: dependencies may form a cycle. */

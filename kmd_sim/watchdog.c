@@ -129,6 +129,18 @@ void petrel_watchdog_locked(struct petrel_ring *ring, uint64_t now, struct petre
         watch_running_locked(ring, job, now, after);
 }
 
+void petrel_watchdog_see_locked(struct petrel_ring *ring, uint64_t now)
+{
+    struct petrel_job *job = ring->inflight.first;
+    if (job && ring->phase == PETREL_PHASE_RUN && ring->watched != job->id)
+        watch_new_locked(ring, job, now);
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 void petrel_watchdog_arm_locked(struct petrel_device *dev, uint64_t now)
 {
     uint64_t next = UINT64_MAX;
@@ -139,8 +151,8 @@ void petrel_watchdog_arm_locked(struct petrel_device *dev, uint64_t now)
             at = now + PETREL_RESET_NS / 16;
         else if (ring->phase == PETREL_PHASE_PROBE)
             at = ring->deadline_ns;
-        else if (ring->inflight.first)
-            at = now + dev->info.watchdog_ns / 4;
+        else if (ring->inflight.first) /* often enough to see progress, and no later than the verdict is due */
+            at = min_u64(now + dev->info.watchdog_ns / 4, ring->watch_base_ns + dev->info.watchdog_ns);
         next = at < next ? at : next;
     }
     if (dev->device_phase != PETREL_DEVICE_RUN)
