@@ -86,10 +86,11 @@ static enum publish_result publish(struct petrel_queue *queue, umdRecordId *caus
 static int queue_add(struct petrel_file *file, struct petrel_queue *queue, uint32_t vm_id)
 {
     umdRecordId cause = {0};
+    int ret = 0;
     enum publish_result result = PUBLISHED;
     umd_mutex_lock(&file->drm.lock);
     struct petrel_vm *vm = drm_idr_find(&file->vms, vm_id);
-    if (vm && (queue->id = drm_idr_add(&file->queues, queue, PETREL_QUEUES_MAX))) {
+    if (vm && (ret = drm_idr_add(&file->queues, queue, PETREL_QUEUES_MAX, &queue->id)) == 0) {
         queue->vm = petrel_vm_get(vm);
         result = publish(queue, &cause);
         if (result == PUBLISHED)
@@ -100,8 +101,8 @@ static int queue_add(struct petrel_file *file, struct petrel_queue *queue, uint3
     umd_mutex_unlock(&file->drm.lock);
     if (!vm)
         return UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=vm id=%u", vm_id);
-    if (!queue->id)
-        return -ENOSPC;
+    if (ret)
+        return ret;
     if (result == PUBLISH_BANNED)
         return -umdStatusErrno(UMD_FAIL_FROM(UMD_ERR_CTX_BANNED, cause, "context=%" PRIu64 " reason=queue_of_banned_context", queue->context_id));
     return result == PUBLISH_LOST ? petrel_check_lost(file->dev) : 0;

@@ -403,14 +403,13 @@ int petrel_vm_create_ioctl(struct drm_file *drm, void *data)
         return -ENOMEM;
     }
     umd_mutex_lock(&drm->lock);
-    vm->id = drm_idr_add(&file->vms, vm, PETREL_VMS_MAX);
+    ret = drm_idr_add(&file->vms, vm, PETREL_VMS_MAX, &vm->id);
+    if (ret == 0)
+        args->vm_id = vm->id;
     umd_mutex_unlock(&drm->lock);
-    if (!vm->id) {
+    if (ret)
         petrel_vm_put(vm);
-        return -ENOSPC;
-    }
-    args->vm_id = vm->id;
-    return 0;
+    return ret;
 }
 
 int petrel_vm_destroy_ioctl(struct drm_file *drm, void *data)

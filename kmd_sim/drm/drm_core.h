@@ -18,8 +18,8 @@ struct drm_idr {
     void **slots;
     uint32_t size, used, next;
 };
-/** 0 with an open record when memory is short or `limit` ids are in use. */
-uint32_t drm_idr_add(struct drm_idr *idr, void *obj, uint32_t limit);
+/** 0, or -ENOMEM, or -ENOSPC when `limit` ids are in use, with a record. */
+int drm_idr_add(struct drm_idr *idr, void *obj, uint32_t limit, uint32_t *id_out);
 void *drm_idr_find(const struct drm_idr *idr, uint32_t id);
 void *drm_idr_remove(struct drm_idr *idr, uint32_t id);
 /** Takes some object out; NULL when empty. */

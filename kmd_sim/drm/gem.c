@@ -35,12 +35,9 @@ void drm_gem_put(struct drm_gem_object *obj)
 int drm_gem_handle_create(struct drm_file *file, struct drm_gem_object *obj, uint32_t *handle_out)
 {
     umd_mutex_lock(&file->lock);
-    uint32_t handle = drm_idr_add(&file->gems, obj, GEM_HANDLES_MAX);
+    int ret = drm_idr_add(&file->gems, obj, GEM_HANDLES_MAX, handle_out);
     umd_mutex_unlock(&file->lock);
-    if (!handle)
-        return -ENOMEM;
-    *handle_out = handle;
-    return 0;
+    return ret;
 }
 
 struct drm_gem_object *drm_gem_lookup(struct drm_file *file, uint32_t handle)

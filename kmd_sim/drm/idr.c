@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* idr.c - small integer ids for objects of a file. */
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "drm_core.h"
@@ -23,22 +24,21 @@ static bool grow(struct drm_idr *idr)
     return true;
 }
 
-uint32_t drm_idr_add(struct drm_idr *idr, void *obj, uint32_t limit)
+int drm_idr_add(struct drm_idr *idr, void *obj, uint32_t limit, uint32_t *id_out)
 {
     assert(obj);
-    if (idr->used >= limit) {
-        (void)UMD_FAIL(UMD_ERR_RES_HANDLES, "used=%u limit=%u", idr->used, limit);
-        return 0;
-    }
+    if (idr->used >= limit)
+        return UMD_FAIL_ERRNO(UMD_ERR_RES_HANDLES, "used=%u limit=%u", idr->used, limit);
     if (idr->used == idr->size && !grow(idr))
-        return 0;
+        return -ENOMEM;
     while (idr->slots[idr->next])
         idr->next = (idr->next + 1) % idr->size;
     uint32_t slot = idr->next;
     idr->slots[slot] = obj;
     idr->used++;
     idr->next = (slot + 1) % idr->size;
-    return slot + 1;
+    *id_out = slot + 1;
+    return 0;
 }
 
 void *drm_idr_find(const struct drm_idr *idr, uint32_t id)

@@ -278,14 +278,11 @@ int drm_syncobj_create_ioctl(struct drm_file *file, void *data)
         return -ENOMEM;
     }
     umd_mutex_lock(&file->lock);
-    uint32_t handle = drm_idr_add(&file->syncobjs, sync, SYNCOBJ_HANDLES_MAX);
+    int ret = drm_idr_add(&file->syncobjs, sync, SYNCOBJ_HANDLES_MAX, &args->handle);
     umd_mutex_unlock(&file->lock);
-    if (!handle) {
+    if (ret)
         drm_syncobj_put(sync);
-        return -ENOMEM;
-    }
-    args->handle = handle;
-    return 0;
+    return ret;
 }
 
 int drm_syncobj_destroy_ioctl(struct drm_file *file, void *data)

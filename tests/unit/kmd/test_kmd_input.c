@@ -210,6 +210,22 @@ static void test_pointers(void **state)
     assert_int_equal(env->detail.code, UMD_ERR_UAPI_ARGUMENT);
 }
 
+/* The errno of a full table is that of its code (call checks it), and the table works again after one is given back. */
+static void test_limits(void **state)
+{
+    struct kmd_env *env = *state;
+    uint32_t last = 0, count = 0, id;
+    while (count < 1000 && (id = queue(env, DRM_PETREL_QUEUE_COPY, 0, 1))) {
+        last = id;
+        count++;
+    }
+    assert_int_equal(count, 256);
+    assert_int_equal(env->detail.code, UMD_ERR_RES_HANDLES);
+    assert_int_equal(figure(&env->detail, "limit"), 256);
+    assert_int_equal(queue_destroy(env, last), 0);
+    assert_true(queue(env, DRM_PETREL_QUEUE_COPY, 0, 1) != 0);
+}
+
 static void test_core(void **state)
 {
     struct kmd_env *env = *state;
@@ -237,7 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         THREADED(test_fields), STEPPED(test_fields), THREADED(test_nested), THREADED(test_sizes), STEPPED(test_sizes), THREADED(test_dispatch),
-        THREADED(test_pointers), STEPPED(test_pointers), THREADED(test_core),
+        THREADED(test_pointers), STEPPED(test_pointers), THREADED(test_core), THREADED(test_limits),
     };
     return cmocka_run_group_tests_name("kmd-input", tests, NULL, NULL);
 }
