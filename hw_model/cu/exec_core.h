@@ -24,6 +24,12 @@ INLINE v8 splat(int64_t v)
     return (v8){ v, v, v, v, v, v, v, v };
 }
 
+/* Lane arithmetic wraps: on unsigned elements. */
+INLINE v8 plus(v8 a, v8 b)
+{
+    return (v8)((u8v)a + (u8v)b);
+}
+
 INLINE v8 lane_numbers(unsigned k)
 {
     int64_t b = (int64_t)k * 8;

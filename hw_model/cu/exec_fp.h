@@ -360,7 +360,7 @@ INLINE const struct cu_uop *fmv(struct cu_warp *w, const struct cu_uop *u, unsig
         const union cu_freg *s = f64_source(w, u->rs1, &t);
 
         EACH_V8(k)
-            put_x(w, u->rd, k, op == CU_OP_fmv_x_w ? (s->qv[k] << 32) >> 32 : s->qv[k], partial);
+            put_x(w, u->rd, k, op == CU_OP_fmv_x_w ? (v8)((u8v)s->qv[k] << 32) >> 32 : s->qv[k], partial);
         break;
     }
     case CU_OP_fmv_w_x:

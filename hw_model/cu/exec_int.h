@@ -5,29 +5,29 @@
 
 INLINE v8 word(v8 v)
 {
-    return (v << 32) >> 32;
+    return (v8)((u8v)v << 32) >> 32;
 }
 
 INLINE v8 alu_value(unsigned op, v8 a, v8 b)
 {
     switch (op) {
-    case CU_OP_add: case CU_OP_addi: return a + b;
-    case CU_OP_sub: return a - b;
+    case CU_OP_add: case CU_OP_addi: return plus(a, b);
+    case CU_OP_sub: return (v8)((u8v)a - (u8v)b);
     case CU_OP_and: case CU_OP_andi: return a & b;
     case CU_OP_or: case CU_OP_ori: return a | b;
     case CU_OP_xor: case CU_OP_xori: return a ^ b;
-    case CU_OP_sll: case CU_OP_slli: return a << (b & 63);
+    case CU_OP_sll: case CU_OP_slli: return (v8)((u8v)a << (u8v)(b & 63));
     case CU_OP_srl: case CU_OP_srli: return (v8)((u8v)a >> (u8v)(b & 63));
     case CU_OP_sra: case CU_OP_srai: return a >> (b & 63);
     case CU_OP_slt: case CU_OP_slti: return (v8)(a < b) & 1;
     case CU_OP_sltu: case CU_OP_sltiu: return (v8)((u8v)a < (u8v)b) & 1;
-    case CU_OP_addw: case CU_OP_addiw: return word(a + b);
-    case CU_OP_subw: return word(a - b);
-    case CU_OP_sllw: case CU_OP_slliw: return word(a << (b & 31));
+    case CU_OP_addw: case CU_OP_addiw: return word(plus(a, b));
+    case CU_OP_subw: return word((v8)((u8v)a - (u8v)b));
+    case CU_OP_sllw: case CU_OP_slliw: return word((v8)((u8v)a << (u8v)(b & 31)));
     case CU_OP_srlw: case CU_OP_srliw: return word((v8)((u8v)(a & 0xffffffff) >> (u8v)(b & 31)));
     case CU_OP_sraw: case CU_OP_sraiw: return word(a) >> (b & 31);
-    case CU_OP_mul: return a * b;
-    case CU_OP_mulw: return word(a * b);
+    case CU_OP_mul: return (v8)((u8v)a * (u8v)b);
+    case CU_OP_mulw: return word((v8)((u8v)a * (u8v)b));
     default: return a;
     }
 }
@@ -179,7 +179,7 @@ INLINE const struct cu_uop *jalr(struct cu_warp *w, const struct cu_uop *u, unsi
     uint64_t off;
 
     EACH_V8(k)
-        to.v[k] = (w->x[u->rs1].v[k] + splat(u->imm)) & ~1ll;
+        to.v[k] = plus(w->x[u->rs1].v[k], splat(u->imm)) & ~1ll;
     if (u->rd != CU_REG_SINK)
         link_to(w, u, partial);
     EACH_V8(k)

@@ -51,11 +51,11 @@ INLINE enum shape classify_access(struct cu_warp *w, const struct cu_uop *u, uns
     a->first = partial ? cu_first_lane(w->mask) : 0;
     a->last = partial ? last_lane(w->mask) : CU_LANES - 1;
     EACH_V8(k)
-        a->va.v[k] = w->x[u->rs1].v[k] + splat(u->imm);
+        a->va.v[k] = plus(w->x[u->rs1].v[k], splat(u->imm));
     a->base = w->x[u->rs1].u[a->first] + (uint64_t)u->imm;
     start = (int64_t)(a->base - (uint64_t)a->first * size_B);
     EACH_V8(k) {
-        v8 s = a->va.v[k] ^ (splat(start) + lane_numbers(k) * size_B), e = a->va.v[k] ^ splat((int64_t)a->base);
+        v8 s = a->va.v[k] ^ plus(splat(start), lane_numbers(k) * size_B), e = a->va.v[k] ^ splat((int64_t)a->base);
 
         stride |= partial ? s & w->m64[k] : s;
         same |= partial ? e & w->m64[k] : e;
@@ -72,7 +72,7 @@ INLINE bool all_in_run(struct cu_warp *w, const struct access *a, const struct r
     if (r->size_B < size_B)
         return false;
     EACH_V8(k) {
-        v8 bad = (v8)((u8v)(a->va.v[k] - splat((int64_t)r->va)) > (u8v)splat((int64_t)(r->size_B - size_B)));
+        v8 bad = (v8)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va) > (u8v)splat((int64_t)(r->size_B - size_B)));
 
         out |= partial ? bad & w->m64[k] : bad;
     }
@@ -143,7 +143,7 @@ INLINE void gather(struct cu_warp *w, unsigned op, const struct access *a, const
 #if CU_EXEC_AVX512
     if (access_size(op) >= 4) {
         EACH_V8(k) {
-            __m512i off = (__m512i)(a->va.v[k] - splat((int64_t)r->va));
+            __m512i off = (__m512i)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va));
             __mmask8 m = (__mmask8)(partial ? w->mask >> (8 * k) : 0xff);
 
             if (access_size(op) == 8)
