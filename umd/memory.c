@@ -81,6 +81,7 @@ fail:
 
 void umd_bo_destroy(struct umd_context *ctx, struct umd_bo *bo)
 {
+    bool free_va = bo->va;
     umdStatus st;
 
     if (!bo->gem)
@@ -90,14 +91,16 @@ void umd_bo_destroy(struct umd_context *ctx, struct umd_bo *bo)
     if (bo->bound) {
         struct drm_petrel_vm_bind b = { .vm_id = ctx->vm_id, .op = DRM_PETREL_BIND_UNMAP, .va = bo->va, .size_B = bo->size_B };
         st = umd_device_ioctl(ctx->dev, DRM_IOCTL_PETREL_VM_BIND, &b);
-        if (st < 0)
+        if (st < 0) {
             UMD_ABSORB(st, "the buffer is closed all the same; its addresses go with the address space");
+            free_va = false; /* still mapped: nothing else can be bound there */
+        }
     }
     struct drm_gem_close c = { .handle = bo->gem };
     st = umd_winsys_core_ioctl(ctx->dev->file, DRM_IOCTL_GEM_CLOSE, &c);
     if (st < 0)
         UMD_ABSORB(st, "the buffer goes with the device file");
-    if (bo->va) {
+    if (free_va) {
         umd_mutex_lock(&ctx->mem_lock);
         umd_va_free(&ctx->va, bo->va, bo->size_B);
         umd_mutex_unlock(&ctx->mem_lock);
