@@ -47,6 +47,9 @@ static void module_teardown(struct umd_object *obj)
 {
     struct umd_module *m = (struct umd_module *)obj;
 
+    umd_mutex_lock(&m->ctx->lock);
+    m->closed = true;
+    umd_mutex_unlock(&m->ctx->lock);
     for (uint32_t i = 0; i < m->kernel_count; i++) {
         struct umd_object *k = NULL;
         umd_mutex_lock(&m->ctx->lock);
@@ -283,6 +286,10 @@ static umdStatus get_kernel(struct umd_module *m, const char *name, umdKernel *k
         return UMD_FAIL(UMD_ERR_MODULE_SYMBOL, "kernel=\"%.64s\" module=%s kernels=%u first=%s", name, m->name, m->kernel_count,
                         m->kernel_count ? m->kernels[0].meta.name : "-");
     umd_mutex_lock(&m->ctx->lock);
+    if (m->closed) { /* a kernel opened now would hold its module for ever */
+        umd_mutex_unlock(&m->ctx->lock);
+        return UMD_FAIL(UMD_ERR_HANDLE_DESTROYED, "module=%s reason=\"unloaded by another thread during the call\"", m->name);
+    }
     if (!k->open) {
         st = umd_handle_open(&k->obj, UMD_OBJ_KERNEL);
         if (st == UMD_SUCCESS) {

@@ -29,6 +29,7 @@ struct umd_module {
     uint64_t bound_B;               /* unbinding is by the whole range */
     struct umd_kernel *kernels;
     uint32_t kernel_count;
+    bool closed;                    /* no kernel is opened any more; under the context's lock */
 };
 
 /** The loaded form of a checked image: segments laid out and relocated for an address. Freed by umd_code_free. */
