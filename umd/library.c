@@ -27,14 +27,27 @@ static struct {
     uint32_t device_count;
     bool stepped;
     _Atomic(bool) up, forked;
+    _Atomic(uint32_t) changing;     /* threads at the lock: in a child, one that does not exist may hold it for ever */
     _Atomic(uint32_t) calls;        /* under way, umdInit and umdShutdown apart */
     pid_t pid;                      /* of the process that started the library */
 } lib;
 
 static void on_fork_child(void)
 {
-    if (atomic_load(&lib.up))
+    if (atomic_load(&lib.up) || atomic_load(&lib.changing))
         atomic_store(&lib.forked, true);
+}
+
+static void library_lock(void)
+{
+    atomic_fetch_add(&lib.changing, 1);
+    umd_mutex_lock(&lib.lock);
+}
+
+static void library_unlock(void)
+{
+    umd_mutex_unlock(&lib.lock);
+    atomic_fetch_sub(&lib.changing, 1);
 }
 
 __attribute__((constructor)) static void library_init(void)
@@ -216,18 +229,20 @@ umdStatus umdInit(const umdInitDesc *desc)
     umdStatus st = check_fork();
     if (st == UMD_SUCCESS && desc)
         st = check_desc(desc);
+    if (st == UMD_SUCCESS && umd_context_in_callback()) /* umdShutdown may hold the lock and wait for this callback */
+        st = UMD_FAIL(UMD_ERR_CTX_BUSY, "reason=\"called from an error callback\"");
     if (st < 0)
         return umd_api_exit(&call, st);
-    umd_mutex_lock(&lib.lock);
+    library_lock();
     if (!lib.starts) {
-        st = power_up(desc ? desc : &defaults);
         lib.pid = getpid();
+        st = power_up(desc ? desc : &defaults);
     }
     if (st == UMD_SUCCESS) {
         lib.starts++;
         atomic_store(&lib.up, true);
     }
-    umd_mutex_unlock(&lib.lock);
+    library_unlock();
     return umd_api_exit(&call, st);
 }
 
@@ -267,7 +282,7 @@ umdStatus umdShutdown(void)
         st = UMD_FAIL(UMD_ERR_CTX_BUSY, "reason=\"called from an error callback\"");
     if (st < 0)
         return umd_api_exit(&call, st);
-    umd_mutex_lock(&lib.lock);
+    library_lock();
     if (!lib.starts) {
         st = UMD_FAIL(UMD_ERR_INIT_REQUIRED, "call=umdShutdown");
     } else if (!--lib.starts) {
@@ -278,7 +293,7 @@ umdStatus umdShutdown(void)
         UMD_LOG(UMD_LOG_INFO, "library ends"); /* before virtual clocks end with the devices */
         power_down();
     }
-    umd_mutex_unlock(&lib.lock);
+    library_unlock();
     return umd_api_exit(&call, st);
 }
 
