@@ -13,11 +13,36 @@
 UMD_LOG_MODULE("umd.context");
 
 static _Atomic(uint64_t) next_context_id = 1;
-static _Thread_local struct umd_context *in_callback;
+
+/* Callbacks of this thread, innermost first: one may run inside another, where stepped calls handle events. */
+struct callback_frame {
+    struct umd_context *ctx;
+    const struct callback_frame *outer;
+};
+static _Thread_local const struct callback_frame *in_callback;
 
 struct umd_context *umd_context_in_callback(void)
 {
-    return in_callback;
+    return in_callback ? in_callback->ctx : NULL;
+}
+
+static uint32_t own_callbacks(uint64_t handle)
+{
+    uint32_t n = 0;
+
+    for (const struct callback_frame *f = in_callback; f; f = f->outer)
+        n += f->ctx->obj.handle == handle;
+    return n;
+}
+
+/* Waits for the callbacks that run on other threads. */
+static void await_callbacks_locked(struct umd_context *ctx)
+{
+    const uint32_t own = own_callbacks(ctx->obj.handle);
+
+    umd_mutex_assert_held(&ctx->lock);
+    while (ctx->callbacks_running > own)
+        (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
 }
 
 /* ---- Life ---- */
@@ -183,8 +208,7 @@ static void end_callbacks(struct umd_context *ctx)
 {
     umd_mutex_lock(&ctx->lock);
     ctx->callback = NULL;
-    while (ctx->callbacks_running && in_callback != ctx)
-        (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
+    await_callbacks_locked(ctx);
     umd_mutex_unlock(&ctx->lock);
 }
 
@@ -192,8 +216,8 @@ umdStatus umd_context_destroy(umdContext handle)
 {
     struct umd_object *obj;
 
-    if (in_callback && in_callback->obj.handle == handle.id)
-        return UMD_FAIL(UMD_ERR_CTX_BUSY, "context=%" PRIu64 " reason=\"called from the callback of this context\"", in_callback->id);
+    if (own_callbacks(handle.id))
+        return UMD_FAIL(UMD_ERR_CTX_BUSY, "context=0x%" PRIx64 " reason=\"called from the callback of this context\"", handle.id);
     umdStatus st = umd_handle_close(handle.id, UMD_OBJ_CONTEXT, &obj);
     if (st < 0)
         return UMD_HOP(st);
@@ -342,12 +366,12 @@ void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
     umd_mutex_unlock(&ctx->lock);
     if (!callback)
         return;
-    struct umd_context *outer = in_callback;
-    in_callback = ctx;
+    struct callback_frame frame = { ctx, in_callback };
+    in_callback = &frame;
     umd_record_scope_begin();
     callback((umdContext){ ctx->obj.handle }, detail, user);
     umd_record_scope_end();
-    in_callback = outer;
+    in_callback = frame.outer;
     umd_mutex_lock(&ctx->lock);
     ctx->callbacks_running--;
     umd_cond_broadcast(&ctx->changed);
@@ -365,12 +389,18 @@ umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callba
     st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
     if (st == UMD_SUCCESS) {
         struct umd_context *ctx = (struct umd_context *)obj;
+        if (callback) /* clearing works to the end, as destroying does */
+            st = umd_device_check(ctx->dev);
         umd_mutex_lock(&ctx->lock);
-        ctx->callback = callback;
-        ctx->callback_user = user;
-        while (ctx->callbacks_running && in_callback != ctx)
-            (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
+        bool dying = atomic_load(&ctx->dying); /* umdContextDestroy promised that none runs any more */
+        if (st == UMD_SUCCESS && !dying) {
+            ctx->callback = callback;
+            ctx->callback_user = user;
+            await_callbacks_locked(ctx);
+        }
         umd_mutex_unlock(&ctx->lock);
+        if (st == UMD_SUCCESS && dying)
+            st = UMD_FAIL(UMD_ERR_CTX_DESTROYED, "context=%" PRIu64, ctx->id);
         umd_object_put(obj);
     }
     return umd_call_leave(&call, st);
