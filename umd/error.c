@@ -224,8 +224,8 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     struct umd_location at;
     struct umd_job job;
     struct scene sc = { .stream = stream, .event = ev };
+    const uint64_t callers_context = umd_record_get_context(); /* stepped: events come inside calls of other contexts */
     umdErrorDetail d = ev->record;
-    uint64_t callers_context = umd_record_get_context();
 
     umd_record_set_context(ev->context_id);
     repair(&d, ev);
@@ -237,8 +237,8 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     add_hop(&d);
     log_event(ev, &d, &sc);
     if (ev->base.type == DRM_PETREL_EVENT_LOST) {
-        if (umd_device_set_lost(dev, &d) || d.code == dev->lost.code)
-            notify_all(dev, &d);
+        (void)umd_device_set_lost(dev, &d);
+        notify_all(dev, &dev->lost); /* a call may have met the loss before, by another code: all hear of the first */
     } else if (ev->base.type == DRM_PETREL_EVENT_ERROR && ctx) {
         mark_failed(ctx, stream, &d);
         umd_context_notify(ctx, &d);
@@ -259,17 +259,20 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
 umdStatus umd_error_take_unread(struct umd_stream *s)
 {
     struct umd_device *dev = s->ctx->dev;
+    umdErrorDetail d;
 
     if (__builtin_expect(!atomic_load_explicit(&s->unread, memory_order_acquire), 1))
         return UMD_SUCCESS;
     umd_mutex_lock(&dev->state_lock);
     bool took = atomic_exchange(&s->unread, false);
-    if (took && s->ctx->failed.id.seq == s->error.id.seq)
+    if (took)
+        d = s->error; /* once read, the next failure takes its place */
+    if (took && s->ctx->failed.id.seq == d.id.seq)
         atomic_store(&s->ctx->failed_unread, false); /* the same failure: told now */
     umd_mutex_unlock(&dev->state_lock);
     if (!took)
         return UMD_SUCCESS;
-    umdStatus st = umd_error_deliver(&s->error);
+    umdStatus st = umd_error_deliver(&d);
     return UMD_HOP(st);
 }
 
@@ -279,7 +282,7 @@ static void await_event(struct umd_stream *s, bool own)
     struct umd_device *dev = s->ctx->dev;
 
     umd_device_poll(dev);
-    if (dev->stepped)
+    if (dev->stepped || umd_context_in_callback()) /* in a callback: this is the thread that would bring it */
         return;
     umd_mutex_lock(&dev->state_lock);
     for (int i = 0; i < 4; i++) {
