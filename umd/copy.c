@@ -127,6 +127,8 @@ static umdStatus copy_to_host(struct umd_stream *s, uint8_t *dst, umdDevicePtr s
                 st = download_piece(s, &bo, dst + done, src + done, n);
                 done += n;
             }
+            if (st < 0) /* a copy may still be under way into the buffer */
+                umd_error_keep(st, umd_stream_idle(s));
             umd_error_keep(st, umd_readback_give(s->ctx, &bo));
         }
     }

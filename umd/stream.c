@@ -16,6 +16,8 @@
 
 UMD_LOG_MODULE("umd.stream");
 
+enum { IDLE_TRIES = 1000 };
+
 /*
  * Each submission takes one piece of the stream's ring and signals one point of its timeline, so "which memory is free again" and
  * "what has finished" are one question. The story of the last UMD_JOBS submissions is kept for error reports.
@@ -57,12 +59,15 @@ static void stream_teardown(struct umd_object *obj)
     umd_record_set_context(s->ctx->id);
     umd_device_poll(s->ctx->dev);
     destroy_queue(s);
+    umd_stream_idle(s); /* what ran is killed by then: its memory and code may go */
     umd_mutex_lock(&s->ctx->dev->state_lock);
     bool unread = atomic_exchange(&s->unread, false);
+    umdStatus code = s->error.code;
+    umdRecordId id = s->error.id;
     umd_mutex_unlock(&s->ctx->dev->state_lock);
     if (unread)
-        UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%u:%u:%" PRIu64, s->number,
-                umdStatusName(s->error.code), s->error.id.boot, s->error.id.pid, s->error.id.seq);
+        UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%u:%u:%" PRIu64, s->number, umdStatusName(code), id.boot,
+                id.pid, id.seq);
 }
 
 static void stream_release(struct umd_object *obj)
@@ -253,18 +258,35 @@ static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
     }
     umd_record_scope_begin();
     umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_WAIT, &w);
-    bool timed_out = st < 0 && !w.fence_error && umdStatusErrno(st) == ETIME;
+    /* Only a fence says that work has ended. A wait that could not be made, for want of host memory say, says nothing. */
+    bool ended = st == UMD_SUCCESS || w.fence_error || umd_device_is_lost(s->ctx->dev);
     if (st < 0)
-        UMD_ABSORB(st, timed_out ? "the driver itself waits, and goes on waiting" : "the event of the failed job tells its story");
+        UMD_ABSORB(st, ended ? "the event of the failed job tells its story" : "the driver itself waits, and goes on waiting");
     umd_record_scope_end();
-    if (!timed_out)
+    if (ended)
         note_done(s, point);
-    return !timed_out;
+    return ended;
+}
+
+static void pause_host(uint32_t ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)ms * 1000000u;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ; /* a signal does not use up the retries */
 }
 
 void umd_stream_idle(struct umd_stream *s)
 {
-    (void)await(s, atomic_load(&s->last_point), UINT64_MAX);
+    /* A round waits for the fence, and fails only where the host is short of memory: bounded, and the watchdog ends the work meanwhile. */
+    for (uint32_t tries = 0; tries < IDLE_TRIES && !await(s, atomic_load(&s->last_point), UINT64_MAX); tries++)
+        if (!s->ctx->dev->stepped)
+            pause_host(1);
+    note_done(s, atomic_load(&s->last_point));
 }
 
 /* Frees ring memory and job entries of what is known to be done. */
@@ -282,7 +304,7 @@ static void reclaim_locked(struct umd_stream *s)
 static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_t *pos_out)
 {
     assert(size_B <= UMD_RING_B / 2 && !(size_B & 63u));
-    for (;;) {
+    for (uint32_t tries = 0;;) {
         uint64_t pos = s->ring_head;
         if (pos % UMD_RING_B + size_B > UMD_RING_B)
             pos += UMD_RING_B - pos % UMD_RING_B;
@@ -295,7 +317,8 @@ static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_
             s->ring_tail = s->ring_head = pos;
             continue;
         }
-        (void)await(s, done + (last - done + 1) / 2, UINT64_MAX);
+        if (!await(s, done + (last - done + 1) / 2, UINT64_MAX) && tries++ >= IDLE_TRIES)
+            return UMD_FAIL(UMD_ERR_SUBMIT_RING_FULL, "stream=%u in_flight=%" PRIu64 " reason=\"waits for old work fail\"", s->number, last - done);
         reclaim_locked(s);
         umdStatus st = umd_stream_check(s);
         if (st < 0)
@@ -334,13 +357,6 @@ void umd_cmd_packet(struct umd_cmd *cmd, uint32_t opcode, const void *payload, u
 }
 
 /* ---- Submission ---- */
-
-static void pause_host(uint32_t ms)
-{
-    struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
-
-    nanosleep(&ts, NULL);
-}
 
 /* What a refused submission means to the caller. */
 static umdStatus refused(struct umd_stream *s, umdStatus st)
