@@ -265,7 +265,8 @@ void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why)
         return;
     UMD_COPY_STR(s->rec.absorbed, why);
     umd_record_end(s, UMD_RECORD_ABSORBED);
-    if (atomic_load_explicit(&module->level, memory_order_relaxed) >= UMD_LOG_INFO) {
+    bool tell = !s->rec.repeat || power_of_ten(s->rec.repeat); /* as its raise was: polling must not fill the log */
+    if (tell && atomic_load_explicit(&module->level, memory_order_relaxed) >= UMD_LOG_INFO) {
         char message[256];
         snprintf(message, sizeof(message), "absorbed %s: %s", umdStatusName((umdStatus)s->rec.code), why);
         umd_log_text(&(struct umd_log_text){
