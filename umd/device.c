@@ -14,24 +14,24 @@ UMD_LOG_MODULE("umd.device");
 
 enum { EVENT_WAIT_NS = 20000000, EVENTS_PER_READ = 2 };
 
-/* Reads and handles what is there; false: nothing was. */
-static bool read_events(struct umd_device *dev, struct drm_petrel_event *buf, uint64_t timeout_ns)
+/* Reads and handles what is there. Value: as of read; 0 or less: nothing was. */
+static ssize_t read_events(struct umd_device *dev, struct drm_petrel_event *buf, uint64_t timeout_ns)
 {
     ssize_t n = umd_winsys_read(dev->file, buf, EVENTS_PER_READ * sizeof(*buf), timeout_ns);
     const uint8_t *p = (const uint8_t *)buf;
 
     if (n <= 0)
-        return false;
-    while ((size_t)n >= sizeof(struct drm_event)) {
+        return n;
+    for (ssize_t left = n; (size_t)left >= sizeof(struct drm_event);) {
         const struct drm_event *base = (const struct drm_event *)p;
-        if (base->length < sizeof(*base) || base->length > (size_t)n)
+        if (base->length < sizeof(*base) || base->length > (size_t)left)
             break;
         if (base->length >= sizeof(struct drm_petrel_event))
             umd_error_event(dev, (const struct drm_petrel_event *)p);
         p += base->length;
-        n -= (ssize_t)base->length;
+        left -= (ssize_t)base->length;
     }
-    return true;
+    return n;
 }
 
 static void *event_main(void *arg)
@@ -39,11 +39,13 @@ static void *event_main(void *arg)
     struct umd_device *dev = arg;
     struct drm_petrel_event buf[EVENTS_PER_READ];
 
-    while (!atomic_load(&dev->stop))
-        if (!read_events(dev, buf, EVENT_WAIT_NS) && umd_device_is_lost(dev) && !atomic_load(&dev->stop)) {
-            struct timespec ts = { .tv_nsec = EVENT_WAIT_NS }; /* a lost device may answer reads at once */
+    while (!atomic_load(&dev->stop)) {
+        ssize_t n = read_events(dev, buf, EVENT_WAIT_NS);
+        if ((n < 0 || (n == 0 && umd_device_is_lost(dev))) && !atomic_load(&dev->stop)) {
+            struct timespec ts = { .tv_nsec = EVENT_WAIT_NS }; /* a lost device, or a host without memory, may answer at once */
             nanosleep(&ts, NULL);
         }
+    }
     return NULL;
 }
 
@@ -54,7 +56,7 @@ void umd_device_poll(struct umd_device *dev)
     if (!dev->stepped || umd_context_in_callback())
         return;
     umd_record_scope_begin(); /* the caller may have a record open */
-    while (read_events(dev, buf, 0))
+    while (read_events(dev, buf, 0) > 0)
         ;
     umd_record_scope_end();
 }
