@@ -35,6 +35,13 @@ struct program {
     umdDevicePtr dst, src;
 };
 
+/* The thread sanitizer ends children of programs with threads unless told otherwise. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
 static const char *kernels_path;
 
 static uint64_t swallowed_now(void)
