@@ -185,10 +185,10 @@ static void close_children(struct umd_context *ctx)
     for (;;) {
         umd_mutex_lock(&ctx->lock);
         struct umd_object *child = ctx->children;
-        while (child && !umd_object_tryref(child))
-            child = child->next; /* its last user is freeing it */
+        while (child && (child->closing || !umd_object_tryref(child)))
+            child = child->next; /* closed here already, or its last user is freeing it */
         if (child)
-            unlink_locked(ctx, child);
+            child->closing = true; /* listed until it is released: who waits for the context's work must find its streams */
         umd_mutex_unlock(&ctx->lock);
         if (!child)
             return;

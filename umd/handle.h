@@ -34,6 +34,7 @@ struct umd_object {
     void (*teardown)(struct umd_object *obj);     /* the handle is closed: stop the work, wake waiters. May be NULL */
     void (*release)(struct umd_object *obj);      /* the last reference is gone: free */
     struct umd_object *prev, *next;               /* in the list of the owner, under its lock */
+    bool closing;                                 /* the owner's destroy closes it; under the same lock */
 };
 
 /** Gives an object its handle and the table's reference. UMD_ERR_RES_HANDLES. */
