@@ -28,18 +28,18 @@ __asm__(".text\n"
         "usercopy_raw:\n"
         "  .cfi_startproc\n"
         "  movq %rdx, %rcx\n"
-        ".local usercopy_begin\n"
-        "usercopy_begin:\n"
+        ".local usercopy_move\n"
+        "usercopy_move:\n"
         "  rep movsb\n"
-        ".local usercopy_end\n"
-        "usercopy_end:\n"
+        ".local usercopy_moved\n"
+        "usercopy_moved:\n"
         "  movq %rcx, %rax\n"
         "  ret\n"
         "  .cfi_endproc\n"
         ".size usercopy_raw,.-usercopy_raw\n");
 size_t usercopy_raw(void *dst, const void *src, size_t n) __attribute__((visibility("hidden")));
-extern const char usercopy_begin[] __attribute__((visibility("hidden")));
-extern const char usercopy_end[] __attribute__((visibility("hidden")));
+extern const char usercopy_move[] __attribute__((visibility("hidden")));
+extern const char usercopy_moved[] __attribute__((visibility("hidden")));
 #else
 #define USERCOPY_FIXUP 0
 #endif
@@ -49,6 +49,9 @@ static const int fault_signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction previous[2];
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned install_count;
+static bool installed[2];
+/* This thread asked within its ioctl whether the handler is ours, and was told yes. */
+static _Thread_local bool asked, ours;
 
 #if USERCOPY_FIXUP
 static void chain(int index, int sig, siginfo_t *info, void *context)
@@ -69,8 +72,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 {
     ucontext_t *uc = context;
     uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (pc >= (uintptr_t)usercopy_begin && pc < (uintptr_t)usercopy_end) {
-        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)usercopy_end;
+    if (pc >= (uintptr_t)usercopy_move && pc < (uintptr_t)usercopy_moved) {
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)usercopy_moved;
         return;
     }
     chain(sig == SIGSEGV ? 0 : 1, sig, info, context);
@@ -93,9 +96,11 @@ void usercopy_init(void)
 #if USERCOPY_FIXUP
     if (install_count == 0) {
         for (int i = 0; i < 2; i++) {
+            if (installed[i])
+                continue; /* left in place below: to put it on top again would make it its own predecessor */
             struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
             sigemptyset(&act.sa_mask);
-            sigaction(fault_signals[i], &act, &previous[i]);
+            installed[i] = sigaction(fault_signals[i], &act, &previous[i]) == 0;
         }
     }
 #endif
@@ -109,12 +114,27 @@ void usercopy_fini(void)
 #if USERCOPY_FIXUP
     /* Somebody may have chained on top of us; then our handler must stay, and it passes everything on. */
     if (install_count == 1 && handler_is_ours()) {
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
             sigaction(fault_signals[i], &previous[i], NULL);
+            installed[i] = false;
+        }
     }
 #endif
     install_count--;
     pthread_mutex_unlock(&install_lock);
+}
+
+void usercopy_begin(void)
+{
+#if USERCOPY_FIXUP
+    ours = handler_is_ours();
+    asked = true;
+#endif
+}
+
+void usercopy_end(void)
+{
+    asked = false;
 }
 
 static bool copy_slow(void *local, uint64_t user, size_t size_B, bool to_user)
@@ -132,7 +152,7 @@ static bool copy(void *local, uint64_t user, size_t size_B, bool to_user)
     if (user == 0 || user + size_B < user || user + size_B > (UINT64_C(1) << 47))
         return false;
 #if USERCOPY_FIXUP
-    if (handler_is_ours()) {
+    if (asked ? ours : handler_is_ours()) {
         void *remote = (void *)(uintptr_t)user;
         return (to_user ? usercopy_raw(remote, local, size_B) : usercopy_raw(local, remote, size_B)) == 0;
     }

@@ -123,7 +123,7 @@ static int check_tail(uint64_t arg, uint32_t known_B, uint32_t size_B)
     return 0;
 }
 
-static int call(struct drm_file *file, const struct drm_ioctl_desc *desc, uint32_t size_B, uint64_t arg, bool driver)
+static int call_checked(struct drm_file *file, const struct drm_ioctl_desc *desc, uint32_t size_B, uint64_t arg, bool driver)
 {
     _Alignas(16) uint8_t data[IOCTL_SIZE_MAX] = {0};
     assert(desc->size_B <= sizeof(data));
@@ -142,6 +142,14 @@ static int call(struct drm_file *file, const struct drm_ioctl_desc *desc, uint32
     }
     if (driver && file->dev->driver->ioctl_exit)
         file->dev->driver->ioctl_exit(file, data, n, ret);
+    return ret;
+}
+
+static int call(struct drm_file *file, const struct drm_ioctl_desc *desc, uint32_t size_B, uint64_t arg, bool driver)
+{
+    usercopy_begin();
+    int ret = call_checked(file, desc, size_B, arg, driver);
+    usercopy_end();
     return ret;
 }
 
