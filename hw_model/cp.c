@@ -116,9 +116,9 @@ void hw_ring_reset(struct hw_ring *ring)
     ring->vmid = 0;
     ring->active = false;
     ring_latch(ring, &(struct hw_cu_fault){ 0 });
+    /* JOB stays: it is how the driver learns what had started. */
     hw_ring_set(ring, HW_RING_WPTR, 0);
     hw_ring_set(ring, HW_RING_RPTR, 0);
-    hw_ring_set(ring, HW_RING_JOB, 0);
     hw_ring_set(ring, HW_RING_MARK, 0);
     hw_ring_set(ring, HW_RING_PREEMPT, 0);
     hw_ring_set(ring, HW_RING_FAULT, PETREL_FAULT_NONE);

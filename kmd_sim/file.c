@@ -170,6 +170,7 @@ int petrel_file_open(struct petrel_device *dev, bool render_node, struct petrel_
         return -ENOMEM;
     }
     file->dev = dev;
+    file->id = atomic_fetch_add(&dev->next_file_id, 1) + 1;
     drm_file_init(&file->drm, &dev->drm, render_node);
     umd_mutex_init(&file->event_lock, "kmd.event", 68);
     umd_cond_init(&file->event_cond);

@@ -147,7 +147,8 @@ struct petrel_job *petrel_job_list_take(struct petrel_job_list *l);
 
 struct petrel_queue {
     struct petrel_device *dev;
-    struct petrel_file *file;       /* compared, and followed for events only while `open` */
+    struct petrel_file *file;       /* followed for events, only while `open` */
+    uint64_t file_id;               /* what it is compared by: an address may come back with another file */
     struct petrel_vm *vm;
     struct petrel_queue *next;      /* of the scheduler's list */
     struct petrel_job_list pending; /* scheduler lock, as all below */
@@ -184,7 +185,6 @@ struct petrel_ring {
     uint32_t seen_rptr;
     uint64_t rptr_ns;
     uint64_t watched;               /* id of the job that the figures above are of, 0: none */
-    uint64_t reset_started;         /* job that had started when the reset began */
 };
 
 /** Work collected under the scheduler's lock, to be done without it. */
@@ -206,7 +206,7 @@ struct petrel_device {
     struct petrel_block *ih_mem, *scratch_mem;
     const struct petrel_ih_entry *ih;
     struct drm_petrel_info info;    /* the figures that never change */
-    _Atomic(uint64_t) next_map_id;
+    _Atomic(uint64_t) next_map_id, next_file_id;
     _Atomic(uint32_t) next_vmid;
 
     struct umd_mutex sched_lock;    /* rank 62; all below */
@@ -305,6 +305,7 @@ struct petrel_file {
     struct drm_file drm;
     struct petrel_device *dev;
     struct petrel_file *next;
+    uint64_t id;
     struct drm_idr vms, queues;     /* drm.lock */
     struct petrel_map *maps;        /* drm.lock */
     struct umd_mutex event_lock;    /* rank 68 */

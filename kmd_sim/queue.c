@@ -40,6 +40,7 @@ static struct petrel_queue *queue_create(struct petrel_file *file, const struct 
         return NULL;
     queue->dev = file->dev;
     queue->file = file;
+    queue->file_id = file->id;
     petrel_job_list_init(&queue->pending);
     atomic_init(&queue->refs, 1);
     queue->engine = args->engine;
@@ -53,7 +54,7 @@ static struct petrel_queue *queue_create(struct petrel_file *file, const struct 
 static const struct petrel_queue *banned_locked(const struct petrel_device *dev, const struct petrel_queue *queue)
 {
     for (const struct petrel_queue *q = dev->queues; q; q = q->next) {
-        if (q->file == queue->file && q->context_id == queue->context_id && q->state == DRM_PETREL_QUEUE_BANNED)
+        if (q->file_id == queue->file_id && q->context_id == queue->context_id && q->state == DRM_PETREL_QUEUE_BANNED)
             return q;
     }
     return NULL;
@@ -83,7 +84,7 @@ static enum publish_result publish(struct petrel_queue *queue, umdRecordId *caus
 }
 
 /* Under the table's lock throughout, so that nobody can destroy by a guessed id what is not there yet. */
-static int queue_add(struct petrel_file *file, struct petrel_queue *queue, uint32_t vm_id)
+static int queue_add(struct petrel_file *file, struct petrel_queue *queue, uint32_t vm_id, uint32_t *id_out)
 {
     umdRecordId cause = {0};
     int ret = 0;
@@ -98,6 +99,7 @@ static int queue_add(struct petrel_file *file, struct petrel_queue *queue, uint3
         else
             drm_idr_remove(&file->queues, queue->id);
     }
+    *id_out = queue->id;
     umd_mutex_unlock(&file->drm.lock);
     if (!vm)
         return UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=vm id=%u", vm_id);
@@ -120,12 +122,13 @@ int petrel_queue_create_ioctl(struct drm_file *drm, void *data)
     struct petrel_queue *queue = queue_create(file, args);
     if (!queue)
         return -ENOMEM;
-    ret = queue_add(file, queue, args->vm_id);
+    uint32_t id = 0;
+    ret = queue_add(file, queue, args->vm_id, &id);
     if (ret) {
         petrel_queue_put(queue);
         return ret;
     }
-    args->queue_id = queue->id;
+    args->queue_id = id; /* another thread may have destroyed the queue by its id already */
     return 0;
 }
 

@@ -27,7 +27,7 @@ void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after)
 {
     struct petrel_queue *own = guilty->queue;
     for (struct petrel_queue *queue = guilty->dev->queues; queue; queue = queue->next) {
-        if (queue->file != own->file || queue->context_id != own->context_id || queue->state != DRM_PETREL_QUEUE_OK || !queue->open)
+        if (queue->file_id != own->file_id || queue->context_id != own->context_id || queue->state != DRM_PETREL_QUEUE_OK || !queue->open)
             continue;
         queue->state = DRM_PETREL_QUEUE_BANNED;
         queue->code = guilty->record.code;
@@ -140,8 +140,7 @@ bool petrel_ring_reset_begin_locked(struct petrel_ring *ring, bool counted, stru
     const uint64_t now = petrel_now(dev);
     ring->phase = PETREL_PHASE_RESET;
     ring->deadline_ns = now + PETREL_RESET_NS;
-    ring->reset_started = petrel_ring_read64(ring, PETREL_RING_JOB);
-    UMD_LOG(UMD_LOG_INFO, "ring reset ring=%u started_job=%" PRIu64 " in_flight=%u", ring->index, ring->reset_started, ring->inflight.count);
+    UMD_LOG(UMD_LOG_INFO, "ring reset ring=%u in_flight=%u", ring->index, ring->inflight.count);
     hw_write32(dev->hw, PETREL_REGS_OFF_RESET, 1u << ring->index);
     petrel_reset_poll_locked(dev, now, after);
     return true;
@@ -157,11 +156,15 @@ static void innocent_locked(struct petrel_job *job, struct petrel_after *after)
     petrel_job_end_locked(job, -ECANCELED, &record, petrel_now(job->dev), after);
 }
 
-/* The ring stands still and has forgotten everything. Sorts what was in flight, and starts it again. */
+/*
+ * The ring stands still and has forgotten everything but the last job that it started, which is asked only now: until the reset was
+ * done it may have gone on to the next. Sorts what was in flight, and starts it again.
+ */
 static void ring_reset_done_locked(struct petrel_ring *ring, struct petrel_after *after)
 {
     struct petrel_job *again[PETREL_CREDITS], *job;
     uint32_t count = 0;
+    const uint64_t started = petrel_ring_read64(ring, PETREL_RING_JOB);
     petrel_sched_reap_locked(ring->dev, after);
     while ((job = petrel_job_list_take(&ring->inflight))) {
         struct petrel_queue *queue = job->queue;
@@ -171,7 +174,7 @@ static void ring_reset_done_locked(struct petrel_ring *ring, struct petrel_after
         } else if (!queue->open || queue->state != DRM_PETREL_QUEUE_OK) {
             petrel_job_list_add_first(&queue->pending, job);
             petrel_queue_cancel_locked(queue, queue->record.id, queue->open ? "context_banned" : "queue_destroyed", after);
-        } else if (job->id == ring->reset_started) {
+        } else if (job->id == started) {
             innocent_locked(job, after);
         } else {
             again[count++] = job;
@@ -190,7 +193,7 @@ static void device_reset_begin_locked(struct petrel_device *dev, uint64_t now)
     UMD_LOG(UMD_LOG_WARN, "ring reset not acknowledged, resetting the device device=%u", dev->index);
     dev->device_phase = PETREL_DEVICE_FREEZE;
     dev->device_deadline_ns = now + PETREL_PROBE_NS;
-    /* What still runs must hold, or we could not tell what has started. */
+    /* What still runs gets the time to stop at a place where all it did is in memory. */
     for (uint32_t r = 0; r < PETREL_RING_COUNT; r++) {
         if (dev->rings[r].phase != PETREL_PHASE_RESET)
             petrel_ring_write32(&dev->rings[r], PETREL_RING_PREEMPT, 1);
@@ -204,10 +207,6 @@ static void device_freeze_poll_locked(struct petrel_device *dev, uint64_t now)
         frozen &= dev->rings[r].phase == PETREL_PHASE_RESET || petrel_ring_read32(&dev->rings[r], PETREL_RING_PREEMPT) == 2;
     if (!frozen && now < dev->device_deadline_ns)
         return;
-    for (uint32_t r = 0; r < PETREL_RING_COUNT; r++) {
-        if (dev->rings[r].phase != PETREL_PHASE_RESET)
-            dev->rings[r].reset_started = petrel_ring_read64(&dev->rings[r], PETREL_RING_JOB);
-    }
     dev->device_phase = PETREL_DEVICE_RESET;
     dev->device_deadline_ns = now + PETREL_RESET_NS;
     hw_write32(dev->hw, PETREL_REGS_OFF_RESET, 1u << 31);

@@ -404,12 +404,14 @@ int petrel_vm_create_ioctl(struct drm_file *drm, void *data)
     }
     umd_mutex_lock(&drm->lock);
     ret = drm_idr_add(&file->vms, vm, PETREL_VMS_MAX, &vm->id);
-    if (ret == 0)
-        args->vm_id = vm->id;
+    const uint32_t id = vm->id;
     umd_mutex_unlock(&drm->lock);
-    if (ret)
+    if (ret) {
         petrel_vm_put(vm);
-    return ret;
+        return ret;
+    }
+    args->vm_id = id; /* another thread may have destroyed the VM by its id already */
+    return 0;
 }
 
 int petrel_vm_destroy_ioctl(struct drm_file *drm, void *data)

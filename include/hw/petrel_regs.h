@@ -49,7 +49,7 @@
 #define PETREL_RING_STATUS    0x14u /* 32 RO: enum petrel_ring_status */
 #define PETREL_RING_PROGRESS  0x18u /* 64 RO: workgroups retired, or KiB copied, since power-up; moves while work completes */
 #define PETREL_RING_INSTR     0x20u /* 64 RO: warp instructions issued for this ring's work since power-up */
-#define PETREL_RING_JOB       0x28u /* 64 RO: job id of the last SET_CONTEXT */
+#define PETREL_RING_JOB       0x28u /* 64 RO: job id of the last SET_CONTEXT; a reset leaves it, so that the driver learns what had started */
 #define PETREL_RING_PREEMPT   0x30u /* 32 RW: write 1: probe, ask running work to stop at an instruction boundary. Reads 0 idle, 1 asked, 2 honoured (work is frozen; write 0: go on) */
 #define PETREL_RING_FAULT     0x34u /* 32 RO: enum petrel_fault of the stopped ring, 0: none */
 #define PETREL_RING_FAULT_VA  0x38u /* 64 RO: faulting address; for PACKET the packet's dword offset in its indirect buffer, or in the ring (free-running) */

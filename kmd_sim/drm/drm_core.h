@@ -3,6 +3,8 @@
 #ifndef DRM_CORE_H
 #define DRM_CORE_H
 
+#include <errno.h>
+
 #include <drm.h>
 
 #include "dma_fence.h"
