@@ -195,11 +195,19 @@ static void fences_published(struct dma_fence_domain *domain)
     }
 }
 
+static uint32_t jobs_alive(struct petrel_device *dev)
+{
+    umd_mutex_lock(&dev->sched_lock);
+    const uint32_t alive = dev->jobs_alive;
+    umd_mutex_unlock(&dev->sched_lock);
+    return alive;
+}
+
 /* Jobs of closed files are being killed; gives them the time a reset takes, then ends them by force. */
 static void drain(struct petrel_device *dev)
 {
     struct petrel_after after;
-    for (uint32_t i = 0; i < DRAIN_POLLS && dev->jobs_alive && !atomic_load(&dev->lost_code); i++) {
+    for (uint32_t i = 0; i < DRAIN_POLLS && jobs_alive(dev) && !atomic_load(&dev->lost_code); i++) {
         boot_pause(dev);
         petrel_sched_kick(dev);
     }

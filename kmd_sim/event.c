@@ -10,8 +10,10 @@ UMD_LOG_MODULE("kmd.event");
 
 void petrel_event_push(struct petrel_file *file, const struct drm_petrel_event *event)
 {
+    /* The last place is kept for the loss: who reads late must still learn of it. */
+    const uint32_t room = event->base.type == DRM_PETREL_EVENT_LOST ? PETREL_EVENTS : PETREL_EVENTS - 1;
     umd_mutex_lock(&file->event_lock);
-    if (file->event_count == PETREL_EVENTS) {
+    if (file->event_count >= room) {
         file->events_dropped++;
     } else {
         file->events[(file->event_first + file->event_count) % PETREL_EVENTS] = *event;
@@ -70,7 +72,7 @@ static void make_overflow(struct petrel_file *file, struct drm_petrel_event *eve
     event->record.size_B = sizeof(event->record);
     snprintf(event->record.module, sizeof(event->record.module), "kmd.event");
     snprintf(event->record.text, sizeof(event->record.text), "Events were dropped, since the file was not read.");
-    snprintf(event->record.figures, sizeof(event->record.figures), "dropped=%" PRIu64 " room=%u", file->events_dropped, PETREL_EVENTS);
+    snprintf(event->record.figures, sizeof(event->record.figures), "dropped=%" PRIu64 " room=%u", file->events_dropped, PETREL_EVENTS - 1);
 }
 
 static ssize_t read_locked(struct petrel_file *file, uint64_t buf, size_t size_B)
@@ -114,8 +116,8 @@ ssize_t petrel_file_read(struct petrel_file *file, void *buf, size_t size_B, uin
         umd_mutex_unlock(&file->event_lock);
         if (ret)
             break;
-        if (over)
-            return -EAGAIN;
+        if (over || (timeout_ns == UINT64_MAX && atomic_load(&dev->lost_code)))
+            return -EAGAIN; /* a lost device has told all it will ever tell */
         /* Stepped: a read that nothing can end is told so. */
         if (dev->stepped && !petrel_wait_step(&dev->drm, left) && (timeout_ns == UINT64_MAX || atomic_load(&dev->lost_code)) && !file->event_count)
             return -EAGAIN;

@@ -138,7 +138,7 @@ static bool wait_done_locked(struct drm_wait *wait)
 
 int drm_wait_refs(struct drm_device *dev, struct drm_wait *wait)
 {
-    bool stuck = false;
+    bool stuck = false, slept = false;
     int ret;
     umd_mutex_lock(&dev->fences.lock);
     for (;;) {
@@ -155,6 +155,7 @@ int drm_wait_refs(struct drm_device *dev, struct drm_wait *wait)
         if (over || !alive) {
             stuck = true;
         } else if (!dev->stepped && !wait_done_locked(wait)) {
+            slept = true;
             bool woken = umd_cond_wait(&dev->fences.cond, &dev->fences.lock, left < DRM_WAIT_SLICE_NS ? left : DRM_WAIT_SLICE_NS);
             if (!woken && dev->driver->wait_step) {
                 umd_mutex_unlock(&dev->fences.lock);
@@ -164,6 +165,8 @@ int drm_wait_refs(struct drm_device *dev, struct drm_wait *wait)
         }
     }
     umd_mutex_unlock(&dev->fences.lock);
+    if (slept)
+        usercopy_begin(); /* much may have happened meanwhile, a new signal handler too */
     return ret;
 }
 
