@@ -159,7 +159,7 @@ static void test_sizes(void **state)
     assert_int_equal(figure(&env->detail, "offset"), sizeof(struct drm_petrel_info) + 40);
     /* A short struct: what is missing is 0 and is not written. */
     struct { uint64_t error_ptr, vram_size_B; uint64_t guard; } small = {.guard = 0x1234};
-    assert_int_equal(call(env, _IOC(3, DRM_IOCTL_BASE, DRM_COMMAND_BASE + DRM_PETREL_INFO, 16), &small), 0);
+    assert_int_equal(call(env, _IOC(_IOC_READ | _IOC_WRITE, DRM_IOCTL_BASE, DRM_COMMAND_BASE + DRM_PETREL_INFO, 16), &small), 0);
     assert_int_equal(small.vram_size_B, 64 * MB);
     assert_int_equal(small.guard, 0x1234);
 }
@@ -169,7 +169,7 @@ static void test_dispatch(void **state)
     struct kmd_env *env = *state;
     uint8_t args[512] = {0};
     struct drm_set_client_cap cap = {0};
-    assert_int_equal(raw(env, _IOC(3, 'x', 0, 8), args), -EINVAL);
+    assert_int_equal(raw(env, _IOC(_IOC_READ | _IOC_WRITE, 'x', 0, 8), args), -EINVAL);
     assert_int_equal(raw(env, DRM_IOWR(DRM_COMMAND_BASE + 0x0b, struct drm_petrel_info), args), -EINVAL);
     assert_int_equal(raw(env, DRM_IOWR(DRM_COMMAND_BASE + 0x5f, struct drm_petrel_info), args), -EINVAL);
     assert_int_equal(raw(env, DRM_IOWR(0xff, struct drm_petrel_info), args), -EINVAL);
