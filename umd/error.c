@@ -371,7 +371,7 @@ static umdStatus code_of_stage(uint32_t stage)
     }
 }
 
-umdStatus umd_error_timeout(struct umd_stream *s, const struct drm_petrel_wait *w, uint64_t timeout_ns, umdStatus st)
+umdStatus umd_error_timeout(struct umd_stream *s, const struct drm_petrel_wait *w, uint64_t timeout_ns)
 {
     umdStatus code = code_of_stage(w->stage);
     struct umd_job job;
@@ -379,12 +379,11 @@ umdStatus umd_error_timeout(struct umd_stream *s, const struct drm_petrel_wait *
     bool known = umd_stream_find_job(s, 0, point, &job);
 
     if (code == UMD_STATUS_TIMEOUT_PROGRESS) {
-        UMD_ABSORB(st, "the time-out is told as a status: the job runs and makes progress");
         UMD_LOG(UMD_LOG_DEBUG, "wait ended by time-out, job makes progress stream=%u job=%" PRIu64 " start_ns=%" PRIu64 " progress_ns=%" PRIu64
                 " progress=%" PRIu64, s->number, (uint64_t)w->job_id, (uint64_t)w->start_ns, (uint64_t)w->progress_ns, (uint64_t)w->progress);
         return code;
     }
-    return UMD_FAIL_CAUSED(code, "stream=%u timeout_ns=%" PRIu64 " job=%" PRIu64 " queue=%" PRIu64 " root_job=%" PRIu64 " submit_ns=%" PRIu64
+    return UMD_FAIL(code, "stream=%u timeout_ns=%" PRIu64 " job=%" PRIu64 " queue=%" PRIu64 " root_job=%" PRIu64 " submit_ns=%" PRIu64
                            " start_ns=%" PRIu64 " progress_ns=%" PRIu64 " progress=%" PRIu64 " kind=%s kernel=%s", s->number, timeout_ns,
                            (uint64_t)w->job_id, (uint64_t)w->queue_id, (uint64_t)w->root_job, (uint64_t)w->submit_ns, (uint64_t)w->start_ns,
                            (uint64_t)w->progress_ns, (uint64_t)w->progress, known ? job.kind : "-", known && job.name[0] ? job.name : "-");

@@ -26,8 +26,8 @@ UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct
  * its way: the call that meets it returns the job's own code. No lock held.
  */
 UMD_MUST_CHECK umdStatus umd_error_banned(struct umd_stream *stream, umdStatus st);
-/** A wait timed out; the driver's record is the thread's open one. Value: the code of the stage. */
-UMD_MUST_CHECK umdStatus umd_error_timeout(struct umd_stream *stream, const struct drm_petrel_wait *wait, uint64_t timeout_ns, umdStatus st);
+/** A wait timed out. Value: the code of the stage, raised unless the job makes progress. */
+UMD_MUST_CHECK umdStatus umd_error_timeout(struct umd_stream *stream, const struct drm_petrel_wait *wait, uint64_t timeout_ns);
 /** The stream's unread error, taken; UMD_SUCCESS when there is none. */
 UMD_MUST_CHECK umdStatus umd_error_take_unread(struct umd_stream *stream);
 

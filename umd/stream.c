@@ -491,20 +491,18 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
         note_done(s, point);
         return UMD_SUCCESS;
     }
-    if (umd_device_is_lost(s->ctx->dev))
+    if (st < 0 && umd_device_is_lost(s->ctx->dev))
         return UMD_HOP(st);
     if (w.fence_error < 0) {
         note_done(s, point);
         st = umd_error_fence(s, &w, st);
         return UMD_HOP(st);
     }
-    if (umdStatusErrno(st) != ETIME)
+    if (st < 0)
         return UMD_HOP(st);
-    if (query && w.stage != DRM_PETREL_STAGE_SIGNAL_LOST) {
-        UMD_ABSORB(st, "a query does not wait");
+    if (query && w.stage != DRM_PETREL_STAGE_SIGNAL_LOST)
         return UMD_STATUS_NOT_READY;
-    }
-    st = umd_error_timeout(s, &w, timeout_ns, st);
+    st = umd_error_timeout(s, &w, timeout_ns);
     return st < 0 ? UMD_HOP(st) : st;
 }
 

@@ -142,6 +142,7 @@ struct hw_cu {
     uint64_t real;                /**< device cycles since the dispatch began, at start */
     uint64_t last;                /**< warps' cycle of the last exit */
     uint64_t issued, dram_B;      /**< in this epoch */
+    uint64_t next_launch;         /**< warps' cycle at which the distributor serves the unit again */
     bool hung;
     struct cu_tlb_entry tlb[CU_TLB_ENTRIES], tlb_huge[CU_TLB_HUGE];
     struct cu_tags l1;

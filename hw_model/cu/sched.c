@@ -268,6 +268,11 @@ static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, ui
     cu_path_start(w, lanes >= CU_LANES ? CU_ALL : (1u << lanes) - 1, a->code->uops + (a->d.entry_va - a->code->va) / 2, a->code);
 }
 
+static inline uint64_t later(uint64_t x, uint64_t y)
+{
+    return x > y ? x : y;
+}
+
 static struct cu_group *free_group(struct hw_cu *cu, uint32_t *place_out)
 {
     for (uint32_t i = 0; i < cu->array->groups_per_cu; i++) {
@@ -279,7 +284,10 @@ static struct cu_group *free_group(struct hw_cu *cu, uint32_t *place_out)
     return NULL;
 }
 
-/* Starts the next workgroup on cu if there is one and it has room. */
+/*
+ * Starts the next workgroup on cu if there is one and it has room. One distributor serves all units and hands out a workgroup a
+ * cycle: so each unit gets one in cu_count cycles at most.
+ */
 static bool group_launch(struct hw_cu *cu, uint64_t now)
 {
     struct hw_cu_array *a = cu->array;
@@ -289,6 +297,8 @@ static bool group_launch(struct hw_cu *cu, uint64_t now)
 
     if (!g)
         return false;
+    now = later(now, cu->next_launch);
+    cu->next_launch = now + a->config.cu_count;
     g->used = true;
     g->linear = a->next_group++;
     g->id[0] = (uint32_t)(g->linear % d->grid[0]);
@@ -371,7 +381,7 @@ static void cu_begin(struct hw_cu *cu)
 {
     const struct hw_cu_array *a = cu->array;
 
-    cu->start = cu->end = cu->real = cu->last = cu->issued = cu->dram_B = 0;
+    cu->start = cu->end = cu->real = cu->last = cu->issued = cu->dram_B = cu->next_launch = 0;
     cu->hung = false;
     cu->group_count = 0;
     memset(cu->groups, 0, a->config.warps_per_cu * sizeof(*cu->groups));
@@ -492,11 +502,6 @@ static bool sabotage_step(struct cu_warp *w, const struct cu_uop *u, const struc
 }
 
 /* ---- Running ---- */
-
-static inline uint64_t later(uint64_t x, uint64_t y)
-{
-    return x > y ? x : y;
-}
 
 /* The inner loop: one warp until the epoch ends or it cannot go on. */
 static const struct cu_uop *run_timed(struct cu_warp *w, const struct cu_uop *u, uint64_t end)

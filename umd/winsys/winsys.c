@@ -101,7 +101,7 @@ static umdStatus code_of_errno(int err)
     case ECANCELED: return UMD_ERR_EXEC_CANCELLED;
     case EIO: return UMD_ERR_EXEC_FAILED;
     case EAGAIN: return UMD_ERR_SUBMIT_RING_FULL;
-    case ETIME: return UMD_ERR_WAIT_QUEUED;
+    case ETIME: return UMD_ERR_WAIT_QUEUED; /* of a core wait; PETREL_WAIT tells its stage */
     default: return UMD_ERR_INTERNAL;
     }
 }
@@ -126,6 +126,8 @@ umdStatus umd_winsys_ioctl(struct umd_winsys_file *file, unsigned long cmd, void
         umdStatus st = umd_record_import(&detail);
         return UMD_HOP(st);
     }
+    if (cmd == DRM_IOCTL_PETREL_WAIT && ret == -ETIME)
+        return UMD_STATUS_NOT_READY;
     int err = ret ? -ret : -fence_error;
     return UMD_FAIL(code_of_errno(err), "ioctl=0x%02lx errno=%d record=missing", cmd & 0xffu, err);
 }

@@ -46,7 +46,8 @@ UMD_MUST_CHECK umdStatus umd_winsys_open(struct umd_winsys *ws, uint32_t index, 
 void umd_winsys_close(struct umd_winsys_file *file);
 /**
  * A Petrel ioctl with its record: fills arg's leading error_ptr, and on failure makes the driver's record the thread's open one,
- * with a "winsys" hop. Value: UMD_SUCCESS or the record's code.
+ * with a "winsys" hop. Value: UMD_SUCCESS or the record's code; UMD_STATUS_NOT_READY for a PETREL_WAIT whose time is up, which is no
+ * failure of the driver and has no record: `stage` tells where the job stands.
  */
 UMD_MUST_CHECK umdStatus umd_winsys_ioctl(struct umd_winsys_file *file, unsigned long cmd, void *arg);
 /** A DRM core ioctl: no record comes back, so one is raised here from errno. */
