@@ -14,22 +14,50 @@ void hw_clock_init(struct hw_clock *clock, bool stepped)
     hw_clock_idle(clock);
 }
 
+/* Wall time that an idle clock has followed since from_ns. */
+static uint64_t idle_ns(uint64_t wall_ns, uint64_t hold_ns, uint64_t from_ns)
+{
+    if (hold_ns && hold_ns < wall_ns)
+        wall_ns = hold_ns;
+    return wall_ns > from_ns ? wall_ns - from_ns : 0;
+}
+
 /*
- * A reader's wall reading lies between its two looks at seq; the writer reads the wall after making seq odd. So a reading that
- * passes is never later than what the writer then freezes: time does not run backwards.
+ * A reader's wall reading lies between its two looks at seq and hold; the writer reads the wall after making seq odd, a holder
+ * after saying so. So a reading that passes is never later than what is then frozen: time does not run backwards.
  */
 uint64_t hw_clock_now(const struct hw_clock *clock)
 {
     for (;;) {
         uint32_t seq = atomic_load(&clock->seq);
+        uint64_t hold_ns = atomic_load(&clock->hold_ns);
         uint64_t ns = atomic_load(&clock->base_ns);
-        if (atomic_load(&clock->idle)) {
-            uint64_t wall_ns = umd_sys()->mono_ns(), from_ns = atomic_load(&clock->wall_ns);
-            ns += wall_ns > from_ns ? wall_ns - from_ns : 0;
-        }
-        if (!(seq & 1u) && atomic_load(&clock->seq) == seq)
+        if (atomic_load(&clock->idle))
+            ns += idle_ns(umd_sys()->mono_ns(), hold_ns, atomic_load(&clock->wall_ns));
+        if (!(seq & 1u) && hold_ns != HW_CLOCK_HOLDING && atomic_load(&clock->hold_ns) == hold_ns && atomic_load(&clock->seq) == seq)
             return ns;
     }
+}
+
+void hw_clock_hold(struct hw_clock *clock)
+{
+    uint64_t none = 0;
+
+    if (clock->stepped || !atomic_load(&clock->idle))
+        return;
+    if (atomic_compare_exchange_strong(&clock->hold_ns, &none, HW_CLOCK_HOLDING))
+        atomic_store(&clock->hold_ns, umd_sys()->mono_ns());
+}
+
+/* Takes the hold, if there is one, and gives its time; 0: none. A holder is a clock reading away from being done. */
+static uint64_t take_hold(struct hw_clock *clock)
+{
+    uint64_t hold_ns;
+
+    do
+        hold_ns = atomic_load(&clock->hold_ns);
+    while (hold_ns == HW_CLOCK_HOLDING || !atomic_compare_exchange_weak(&clock->hold_ns, &hold_ns, 0));
+    return hold_ns;
 }
 
 void hw_clock_run(struct hw_clock *clock)
@@ -37,19 +65,23 @@ void hw_clock_run(struct hw_clock *clock)
     if (!atomic_load(&clock->idle))
         return;
     atomic_fetch_add(&clock->seq, 1);
-    uint64_t wall_ns = umd_sys()->mono_ns(), from_ns = atomic_load(&clock->wall_ns);
-    if (wall_ns > from_ns)
-        atomic_fetch_add(&clock->base_ns, wall_ns - from_ns);
+    uint64_t hold_ns = take_hold(clock), wall_ns = umd_sys()->mono_ns();
+    atomic_fetch_add(&clock->base_ns, idle_ns(wall_ns, hold_ns, atomic_load(&clock->wall_ns)));
     atomic_store(&clock->idle, false);
     atomic_fetch_add(&clock->seq, 1);
 }
 
 void hw_clock_idle(struct hw_clock *clock)
 {
-    if (clock->stepped || atomic_load(&clock->idle))
+    const bool idle = atomic_load(&clock->idle);
+
+    if (clock->stepped || (idle && !atomic_load(&clock->hold_ns)))
         return;
     atomic_fetch_add(&clock->seq, 1);
-    atomic_store(&clock->wall_ns, umd_sys()->mono_ns());
+    uint64_t hold_ns = take_hold(clock), wall_ns = umd_sys()->mono_ns();
+    if (idle)
+        atomic_fetch_add(&clock->base_ns, idle_ns(wall_ns, hold_ns, atomic_load(&clock->wall_ns)));
+    atomic_store(&clock->wall_ns, wall_ns);
     atomic_store(&clock->idle, true);
     atomic_fetch_add(&clock->seq, 1);
 }

@@ -102,10 +102,13 @@ static uint64_t mmio_read(struct hw_device *dev, uint32_t off, uint8_t width)
 
 static void ring_write(struct hw_ring *ring, enum hw_ring_reg reg, uint64_t v)
 {
+    const bool asks = reg == HW_RING_WPTR || reg == HW_RING_PREEMPT;
     if (reg == HW_RING_PREEMPT)
         v = v ? 1 : 0;
+    if (asks)
+        hw_clock_hold(&ring->dev->clock);
     hw_ring_set(ring, reg, v);
-    if (reg == HW_RING_WPTR || reg == HW_RING_PREEMPT)
+    if (asks)
         hw_kick(ring->dev);
 }
 
@@ -113,14 +116,17 @@ static void fw_control_write(struct hw_device *dev, uint64_t v)
 {
     uint64_t off = PETREL_FW_OFF;
     atomic_store(&dev->regs[HW_REG_FW_CONTROL], v);
+    hw_clock_hold(&dev->clock);
     if (v != 1 || !atomic_compare_exchange_strong(&dev->regs[HW_REG_FW_STATUS], &off, PETREL_FW_BOOTING))
-        return; /* boots once per power-up */
-    atomic_store(&dev->fw_asked, true);
+        v = 0; /* boots once per power-up */
+    if (v == 1)
+        atomic_store(&dev->fw_asked, true);
     hw_kick(dev);
 }
 
 static void reset_write(struct hw_device *dev, uint64_t v)
 {
+    hw_clock_hold(&dev->clock);
     atomic_fetch_or(&dev->reset_asked, (uint32_t)v & HW_RESET_MASK);
     if (hw_on_device_thread(dev))
         hw_service_reset(dev);
@@ -147,6 +153,7 @@ static void mmio_write(struct hw_device *dev, uint32_t off, uint8_t width, uint6
     case HW_REG_SELFTEST:
         if (v != 1)
             return;
+        hw_clock_hold(&dev->clock);
         atomic_store(&dev->regs[HW_REG_SELFTEST], PETREL_SELFTEST_RUNNING);
         atomic_store(&dev->selftest_asked, true);
         hw_kick(dev);

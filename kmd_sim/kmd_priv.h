@@ -39,6 +39,7 @@
 #define PETREL_RESETS_MAX 8u
 #define PETREL_RESET_WINDOW_NS 60000000000ull
 #define PETREL_WATCHDOG_NS 100000000ull
+#define PETREL_STALL_SHARE 8              /* a job without progress for this part of the watchdog's time is called stalled */
 #define PETREL_PROBE_NS 1000000ull        /* device time to honour a preemption */
 #define PETREL_RESET_NS 2000000ull        /* device time to acknowledge a reset */
 #define PETREL_IRQ_LATE_NS 1000000ull     /* a signalled fence without its interrupt for so long has lost it */

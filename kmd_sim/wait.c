@@ -61,11 +61,11 @@ static enum drm_petrel_stage stage_locked(struct petrel_job *job, uint64_t *root
     const uint64_t progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS);
     if (ring->watched == job->id)
         job->progress = progress - job->progress_base;
-    const bool moved = progress != job->progress_asked;
+    const uint64_t now = petrel_now(dev);
+    if (progress != job->progress_asked)
+        job->progress_ns = now;
     job->progress_asked = progress;
-    if (moved)
-        job->progress_ns = petrel_now(dev);
-    return moved ? DRM_PETREL_STAGE_RUNNING : DRM_PETREL_STAGE_STALLED;
+    return now - job->progress_ns < dev->info.watchdog_ns / PETREL_STALL_SHARE ? DRM_PETREL_STAGE_RUNNING : DRM_PETREL_STAGE_STALLED;
 }
 
 /* Where the awaited work stands, into the caller's struct. Value: its job, or NULL. */

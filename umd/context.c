@@ -179,13 +179,16 @@ void umd_context_disown(struct umd_object *child)
     umd_object_put(&ctx->obj);
 }
 
-/* Closes the handles of all children and stops their work; objects in use live until their last call ends. */
-static void close_children(struct umd_context *ctx)
+/*
+ * Closes the handles of all children (of the streams only, if asked) and stops their work; objects in use live until their last call
+ * ends.
+ */
+static void close_children(struct umd_context *ctx, bool streams_only)
 {
     for (;;) {
         umd_mutex_lock(&ctx->lock);
         struct umd_object *child = ctx->children;
-        while (child && (child->closing || !umd_object_tryref(child)))
+        while (child && (child->closing || (streams_only && child->type != UMD_OBJ_STREAM) || !umd_object_tryref(child)))
             child = child->next; /* closed here already, or its last user is freeing it */
         if (child)
             child->closing = true; /* listed until it is released: who waits for the context's work must find its streams */
@@ -227,7 +230,8 @@ umdStatus umd_context_destroy(umdContext handle)
     atomic_store(&ctx->dying, true);
     umd_mutex_unlock(&ctx->lock);
     umd_device_poll(ctx->dev);
-    close_children(ctx);
+    close_children(ctx, true); /* first: the others wait for the work that the streams still have, and cancel none */
+    close_children(ctx, false);
     end_callbacks(ctx);
     umd_object_put(obj);
     return UMD_SUCCESS;

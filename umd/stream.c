@@ -282,11 +282,15 @@ static void pause_host(uint32_t ms)
 
 void umd_stream_idle(struct umd_stream *s)
 {
-    /* A round waits for the fence, and fails only where the host is short of memory: bounded, and the watchdog ends the work meanwhile. */
-    for (uint32_t tries = 0; tries < IDLE_TRIES && !await(s, atomic_load(&s->last_point), UINT64_MAX); tries++)
+    const uint64_t point = atomic_load(&s->last_point); /* once: what others submit meanwhile is not waited for */
+
+    /*
+     * A round waits for the fence, and fails only where the host is short of memory: bounded, and the watchdog ends the work meanwhile.
+     * Should it never succeed, nothing is taken for done; the kernel driver keeps memory until the work that uses it has ended.
+     */
+    for (uint32_t tries = 0; tries < IDLE_TRIES && !await(s, point, UINT64_MAX); tries++)
         if (!s->ctx->dev->stepped)
             pause_host(1);
-    note_done(s, atomic_load(&s->last_point));
 }
 
 /* Frees ring memory and job entries of what is known to be done. */

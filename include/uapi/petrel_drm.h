@@ -141,8 +141,8 @@ enum drm_petrel_stage {
     DRM_PETREL_STAGE_NONE,          /**< nothing submitted for the point */
     DRM_PETREL_STAGE_DEPENDENCY,    /**< waits for an in-sync; `root_job` is the producer at the root, 0: none submitted */
     DRM_PETREL_STAGE_QUEUED,        /**< ready, behind other work */
-    DRM_PETREL_STAGE_RUNNING,       /**< running, progress seen since it was last asked */
-    DRM_PETREL_STAGE_STALLED,       /**< running, no progress */
+    DRM_PETREL_STAGE_RUNNING,       /**< running, progress seen within the last eighth of watchdog_ns */
+    DRM_PETREL_STAGE_STALLED,       /**< running, no progress for longer than that */
     DRM_PETREL_STAGE_SIGNAL_LOST,   /**< finished, its interrupt was lost (and recovered now) */
     DRM_PETREL_STAGE_DONE,
 };

@@ -296,6 +296,33 @@ static void wait_stages(void **state)
     assert_ok(umdMemFree(f->ctx, p));
 }
 
+/* A huge grid of work-items that do nothing is long, not endless: waits keep their time, and destroying the context kills it. */
+static void long_work_is_killed(void **state)
+{
+    struct fx *f = *state;
+    umdContext ctx;
+    umdStream s;
+    umdModule mod;
+    umdKernel k;
+    struct fx_args args = { 0 };
+    umdLaunchDesc d = { .size_B = sizeof(d), .grid = { 65535, 65535, 1 }, .block = { 1, 1, 1 }, .args = &args, .args_B = sizeof(args) };
+    umdDeviceInfo before = { .size_B = sizeof(before) }, after = { .size_B = sizeof(after) };
+
+    assert_ok(umdContextCreate(f->dev, &ctx));
+    assert_ok(umdStreamCreate(ctx, UMD_STREAM_COMPUTE, 0, &s));
+    assert_ok(umdModuleLoadFile(ctx, fx_kernel_path(), &mod)); /* younger than the stream: it must not be waited for first */
+    assert_ok(umdModuleGetKernel(mod, "axpy", &k));
+    assert_ok(umdLaunchKernel(s, k, &d));
+    umdStatus st = UMD_ERR_WAIT_QUEUED; /* a loaded host may start it late */
+    for (int i = 0; i < 1000 && st == UMD_ERR_WAIT_QUEUED; i++)
+        st = umdStreamSynchronize(s, 100000);
+    assert_st(st, UMD_STATUS_TIMEOUT_PROGRESS);
+    assert_ok(umdDeviceGetInfo(f->dev, &before));
+    assert_ok(umdContextDestroy(ctx));
+    assert_ok(umdDeviceGetInfo(f->dev, &after));
+    assert_in_range(after.device_ns - before.device_ns, 0, before.watchdog_ns);
+}
+
 /* More work than the queue, the ring and the job table hold: all of it runs, in order. */
 static void deep_queue(void **state)
 {
@@ -337,7 +364,7 @@ static void *worker_main(void *arg)
 
     w->right = true;
     w->st = w->shared ? UMD_SUCCESS : umdStreamCreate(w->f->ctx, UMD_STREAM_COMPUTE, 0, &s);
-    for (int round = 0; round < 20 && w->st == UMD_SUCCESS; round++) {
+    for (int round = 0; round < 60 && w->st == UMD_SUCCESS; round++) {
         for (uint32_t i = 0; i < FX_N; i++)
             host[i] = i + (uint32_t)(w->number * 1000 + round);
         if ((w->st = umdMemAlloc(w->f->ctx, sizeof(host), 0, 0, &d)) || (w->st = umdMemAlloc(w->f->ctx, sizeof(host), 0, 0, &src)) ||
@@ -384,6 +411,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(stream_arguments, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(events, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(wait_stages, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(long_work_is_killed, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(deep_queue, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(threads, fx_setup, fx_teardown),
     };
