@@ -376,7 +376,7 @@ int main(void)
         THREADED(test_page_fault), STEPPED(test_page_fault), THREADED(test_packet_fault), STEPPED(test_packet_fault),
         THREADED(test_stuck), STEPPED(test_stuck), THREADED(test_spin), STEPPED(test_spin), THREADED(test_cp_hang), STEPPED(test_cp_hang),
         STEPPED(test_long), THREADED(test_irq_lost), STEPPED(test_irq_lost), THREADED(test_off_bus), STEPPED(test_off_bus),
-        THREADED(test_reset_fails), STEPPED(test_reset_fails), THREADED(test_device_reset), STEPPED(test_device_reset),
+        THREADED(test_reset_fails), STEPPED(test_reset_fails), STEPPED(test_device_reset), /* its order of events needs the device's time, not the host's */
         THREADED(test_too_many), STEPPED(test_too_many), STEPPED(test_overflow),
     };
     return cmocka_run_group_tests_name("kmd-faults", tests, NULL, NULL);
