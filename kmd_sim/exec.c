@@ -110,6 +110,19 @@ static int exec_prepare(struct drm_file *drm, struct exec *x, struct petrel_queu
     return ret;
 }
 
+/* A job that waits for what only it can signal would never start. */
+static int check_own_syncs(const struct exec *x)
+{
+    for (uint32_t d = 0; d < x->job->dep_count; d++) {
+        const struct drm_sync_ref *dep = &x->job->deps[d];
+        for (uint32_t o = 0; o < x->out_count && !dep->resolved; o++) {
+            KMD_FIELD(x->outs[o].sync == dep->sync && (dep->point == 0 || x->outs[o].point >= dep->point),
+                      "field=syncs in=%u point=%" PRIu64 " out_point=%" PRIu64 " reason=waits_for_itself", d, dep->point, x->outs[o].point);
+        }
+    }
+    return 0;
+}
+
 /* The queue takes the job, or says why not. */
 static int exec_enqueue(struct petrel_queue *queue, struct petrel_job *job)
 {
@@ -177,6 +190,8 @@ int petrel_exec_ioctl(struct drm_file *drm, void *data)
     ret = petrel_check_lost(file->dev);
     if (ret == 0)
         ret = exec_prepare(drm, &x, queue, args);
+    if (ret == 0)
+        ret = check_own_syncs(&x);
     if (ret == 0)
         ret = exec_enqueue(queue, x.job);
     if (ret == 0) {
