@@ -127,6 +127,7 @@ struct drm_wait {
     struct drm_sync_ref *refs;
     uint32_t count;
     bool all;
+    bool available;                 /* done is what was submitted, not what has signalled */
     bool stop_on_error;             /* all: a failed fence ends the wait at once */
     uint64_t (*now)(struct drm_device *dev);
     uint64_t deadline;              /* in that clock; UINT64_MAX: never */

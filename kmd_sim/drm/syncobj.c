@@ -12,6 +12,7 @@ UMD_LOG_MODULE("kmd.drm");
 
 #define SYNCOBJ_HANDLES_MAX 65536u
 #define SYNCOBJ_ARRAY_MAX 4096u
+#define TRANSFER_WAIT_NS 5000000000ull /* the kernel's limit, too, for a wait that has no time-out of its own */
 
 struct drm_syncobj *drm_syncobj_get(struct drm_syncobj *sync)
 {
@@ -122,10 +123,10 @@ static bool wait_done_locked(struct drm_wait *wait)
     for (uint32_t i = 0; i < wait->count; i++) {
         struct drm_sync_ref *ref = &wait->refs[i];
         drm_sync_ref_resolve_locked(ref);
-        if (!drm_sync_ref_done(ref))
+        if (wait->available ? !ref->resolved : !drm_sync_ref_done(ref))
             continue;
         done++;
-        bool failed = ref->fence && dma_fence_inner(ref->fence)->error;
+        bool failed = drm_sync_ref_done(ref) && ref->fence && dma_fence_inner(ref->fence)->error;
         if (first == UINT32_MAX && (!wait->all || failed))
             first = i;
     }
@@ -402,7 +403,8 @@ int drm_syncobj_query_ioctl(struct drm_file *file, void *data)
 static int transfer(struct drm_file *file, const struct drm_syncobj_transfer *args, struct drm_sync_ref *src, struct drm_syncobj *dst)
 {
     if (!drm_sync_ref_resolve(src)) {
-        struct drm_wait wait = {.refs = src, .count = 1, .all = true, .now = host_now, .deadline = UINT64_MAX};
+        struct drm_wait wait = {.refs = src, .count = 1, .all = true, .available = true, .now = host_now,
+                                .deadline = umd_sys()->mono_ns() + TRANSFER_WAIT_NS};
         if (!(args->flags & DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT))
             return UMD_FAIL_ERRNO(UMD_ERR_UAPI_ARGUMENT, "field=src_point value=%" PRIu64 " reason=not_submitted", (uint64_t)args->src_point);
         int ret = drm_wait_refs(file->dev, &wait);
