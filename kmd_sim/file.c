@@ -81,18 +81,16 @@ const struct drm_driver petrel_drm_driver = {
 
 static struct petrel_bo *bo_of_offset(struct petrel_file *file, uint64_t offset)
 {
-    struct petrel_bo *found = NULL;
-    umd_mutex_lock(&file->drm.lock);
-    const struct drm_idr *gems = &file->drm.gems;
-    for (uint32_t i = 0; i < gems->size && !found; i++) {
-        struct petrel_bo *bo = gems->slots[i];
-        if (bo && bo->map_id == offset >> 40 && bo->cpu_visible)
-            found = bo;
-    }
-    if (found)
-        drm_gem_get(&found->base);
-    umd_mutex_unlock(&file->drm.lock);
-    return found;
+    const uint64_t inside = (1ull << 40) - 1;
+    const uint32_t handle = (uint32_t)(offset >> 40) & 0x1ffff;
+    struct drm_gem_object *obj = drm_gem_lookup(&file->drm, handle);
+    if (!obj)
+        return NULL;
+    struct petrel_bo *bo = petrel_bo_of(obj);
+    if (bo->cpu_visible && petrel_bo_offset(bo, handle) == (offset & ~inside))
+        return bo;
+    drm_gem_put(obj);
+    return NULL;
 }
 
 static void *map_fail(struct petrel_bo *bo, struct petrel_map *map, int error, int *error_out)

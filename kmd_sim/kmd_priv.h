@@ -85,9 +85,11 @@ struct petrel_bo {
     struct petrel_heap *heap;
     struct petrel_block *block;
     bool system, cpu_visible;
-    uint64_t map_id;            /* its mmap offset is map_id << 40 */
+    uint32_t map_id;            /* makes its mmap offset: see petrel_bo_offset */
 };
 static inline struct petrel_bo *petrel_bo_of(struct drm_gem_object *obj) { return (struct petrel_bo *)(void *)obj; }
+/* Bits 40 to 56 the handle, 57 to 62 a count that tells a handle's buffers apart; the offset stays positive as an off_t. */
+static inline uint64_t petrel_bo_offset(const struct petrel_bo *bo, uint32_t handle) { return (uint64_t)(bo->map_id & 0x3f) << 57 | (uint64_t)handle << 40; }
 struct petrel_bo *petrel_bo_create(struct petrel_device *dev, uint64_t size_B, bool system, bool cpu_visible, bool from_top, uint64_t align_B);
 
 /* ---- Address spaces ---- */
@@ -207,7 +209,8 @@ struct petrel_device {
     struct petrel_block *ih_mem, *scratch_mem;
     const struct petrel_ih_entry *ih;
     struct drm_petrel_info info;    /* the figures that never change */
-    _Atomic(uint64_t) next_map_id, next_file_id;
+    _Atomic(uint64_t) next_file_id;
+    _Atomic(uint32_t) next_map_id;
     _Atomic(uint32_t) next_vmid;
 
     struct umd_mutex sched_lock;    /* rank 62; all below */

@@ -195,7 +195,7 @@ struct petrel_bo *petrel_bo_create(struct petrel_device *dev, uint64_t size_B, b
     bo->heap = system ? &dev->sysmem : &dev->vram;
     bo->system = system;
     bo->cpu_visible = cpu_visible;
-    bo->map_id = atomic_fetch_add(&dev->next_map_id, 1) + 1;
+    bo->map_id = cpu_visible ? atomic_fetch_add(&dev->next_map_id, 1) : 0;
     if (petrel_heap_alloc(bo->heap, size_B, align_B, from_top, &bo->block) < 0) {
         umd_free(bo);
         return NULL;
@@ -256,7 +256,7 @@ int petrel_gem_mmap_ioctl(struct drm_file *drm, void *data)
         return UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=gem handle=%u", args->handle);
     const struct petrel_bo *bo = petrel_bo_of(obj);
     bool visible = bo->cpu_visible;
-    uint64_t offset = bo->map_id << 40;
+    uint64_t offset = petrel_bo_offset(bo, args->handle);
     drm_gem_put(obj);
     KMD_FIELD(!visible, "field=handle value=%u reason=not_cpu_visible", args->handle);
     args->offset = offset;
