@@ -101,6 +101,9 @@ UMD_API void umdLogFlush(uint32_t timeout_ms);
 
 typedef struct umdLogStats {
     uint64_t records, dropped, sink_errors, emergency;
+    uint64_t lost;         /**< lines that a sink could not write, counted per sink */
+    int32_t sink_errno;    /**< why, as of the last sink error; 0: none */
+    uint32_t reserved;
 } umdLogStats;
 UMD_API void umdLogGetStats(umdLogStats *stats_out);
 

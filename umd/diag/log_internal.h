@@ -73,7 +73,7 @@ void umd_log_sinks_unlock(void);
 void umd_log_writer_init(void);
 void umd_log_writer_fini(void);
 void umd_log_writer_atfork(int stage);
-void umd_log_count_sink_error(void);
+void umd_log_count_sink_error(uint64_t lines, int err);
 
 /* The thread ends: what it logged is still written, then the ring is freed. */
 struct umd_log_ring;

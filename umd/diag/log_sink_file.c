@@ -138,7 +138,7 @@ static int write_all(struct umd_log_sink *s, const char *bytes, size_t n)
 static void fail(struct umd_log_sink *s, int err)
 {
     s->tell = s->tell || !s->warned;
-    umd_log_count_sink_error();
+    umd_log_count_sink_error(s->lines, err);
     s->failing = s->warned = true;
     s->err = err;
     s->lost += s->lines;
@@ -214,7 +214,7 @@ void umd_log_sink_add(struct umd_log_sink *s, const struct umd_log_line *line)
         n = s->format(line, s->buf + s->used, room);
     }
     if (n >= room) { /* a line longer than the buffer cannot be: messages are bounded; a sink that says so is at fault */
-        umd_log_count_sink_error();
+        umd_log_count_sink_error(1, EMSGSIZE);
         return;
     }
     s->used += n;

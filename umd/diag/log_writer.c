@@ -25,7 +25,8 @@ static _Atomic(int) state;
 static _Atomic(bool) wake_pending, urgent, stop, draining;
 static _Atomic(int) wake_fd = -1;
 static pthread_t thread;
-static _Atomic(uint64_t) records, sink_errors;
+static _Atomic(uint64_t) records, sink_errors, lines_lost;
+static _Atomic(int) sink_errno;
 static bool dropped_warned;                         /* under drain_lock */
 
 static struct umd_log_sink sinks[UMD_SINK_COUNT] = {
@@ -34,7 +35,12 @@ static struct umd_log_sink sinks[UMD_SINK_COUNT] = {
     [UMD_SINK_JSON] = { .format = umd_log_format_json, .fd = -1, .max_B = 128u << 20, .keep = 5 },
 };
 
-void umd_log_count_sink_error(void) { atomic_fetch_add_explicit(&sink_errors, 1, memory_order_relaxed); }
+void umd_log_count_sink_error(uint64_t lines, int err)
+{
+    atomic_fetch_add_explicit(&sink_errors, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&lines_lost, lines, memory_order_relaxed);
+    atomic_store_explicit(&sink_errno, err, memory_order_relaxed);
+}
 
 static void fan_out_locked(const struct umd_log_line *line, const struct umd_log_sink *except)
 {
@@ -99,7 +105,7 @@ static void write_entry_locked(const struct umd_log_entry *e, uint64_t real_offs
         line.file = e->site->file;
         line.line = e->site->line;
         if (!umd_log_decode(message, sizeof(message), e->site->fmt, (const uint8_t *)payload, e->payload_B))
-            umd_log_count_sink_error();
+            umd_log_count_sink_error(0, EBADMSG); /* the line goes out all the same */
         line.message = message;
     } else {
         line.module = next_text(&payload);
@@ -314,6 +320,7 @@ void umdLogGetStats(umdLogStats *stats_out)
     umd_mutex_unlock(&drain_lock);
     *stats_out = (umdLogStats){
         .records = atomic_load(&records), .dropped = dropped, .sink_errors = atomic_load(&sink_errors), .emergency = umd_emergency_count(),
+        .lost = atomic_load(&lines_lost), .sink_errno = atomic_load(&sink_errno),
     };
 }
 

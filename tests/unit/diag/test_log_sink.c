@@ -91,6 +91,8 @@ static void full_disk_degrades_warns_once_and_recovers(void **state)
     }
     umdLogGetStats(&after);
     assert_true(after.sink_errors - before.sink_errors >= 5);
+    assert_true(after.lost - before.lost >= 5);
+    assert_int_equal(after.sink_errno, ENOSPC);
     const char *text = logged(scratch("full.txt"));
     assert_int_equal(count_of(text, warning), 1);
     assert_non_null(strstr(text, "path=\"/dev/full\" errno=28"));
