@@ -219,6 +219,8 @@ static void *device_thread(void *arg)
             device_slice(dev, device_slice_end(dev, HW_NEVER));
         } else {
             hw_clock_idle(&dev->clock);
+            if (atomic_load(&dev->kick)) /* asked after the look, and its hold has just been ended */
+                hw_clock_hold(&dev->clock);
             device_sleep(dev);
         }
     }

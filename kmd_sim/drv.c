@@ -98,7 +98,7 @@ static void read_info(struct petrel_device *dev, uint64_t watchdog_ns)
     info->regs_per_cu = info->warps_per_cu * 64; /* every resident warp has its 64 registers */
     info->fw_version = hw_read32(dev->hw, PETREL_REGS_OFF_FW_VERSION);
     info->hw_revision = hw_read32(dev->hw, PETREL_REGS_OFF_REVISION);
-    info->max_block = 1024;
+    info->max_block = info->warps_per_cu * 32 < 1024 ? info->warps_per_cu * 32 : 1024; /* of one compute unit; the packet's limit */
     memcpy(info->uuid, "PETREL-P1\0\0\0\0\0\0", 16);
     info->uuid[14] = (uint8_t)info->hw_revision;
     info->uuid[15] = (uint8_t)dev->index;

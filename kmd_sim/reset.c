@@ -48,13 +48,29 @@ static void nearest_text(struct petrel_job *job, uint64_t va, char *buf, size_t 
                  distance == 0 ? "inside" : below ? "behind" : "before");
 }
 
+/* A private address that faults is beside the lane's own window: its stack has run over. */
+static bool is_private(uint64_t va, uint32_t private_B)
+{
+    return va >= PETREL_PRIVATE_BASE - private_B && va < PETREL_PRIVATE_END;
+}
+
+static const char *trap_name(uint64_t data)
+{
+    switch (data) {
+    case PETREL_TRAP_EBREAK: return "ebreak";
+    case PETREL_TRAP_BARRIER: return "barrier_cannot_be_met";
+    case PETREL_TRAP_ECALL: return "ecall";
+    default: return "petrel_trap";
+    }
+}
+
 /* All that the ring's registers say about where it stands. */
 static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job, umdStatus code, uint32_t fault, struct drm_petrel_event *event)
 {
     static const char *const access_names[] = {"read", "write", "exec", "atomic"};
     const uint64_t now = petrel_now(ring->dev), info = petrel_ring_read64(ring, PETREL_RING_FAULT_INFO);
     const uint64_t mark = petrel_ring_read64(ring, PETREL_RING_MARK);
-    char nearest[160];
+    char nearest[160]; /* and other figures that only some faults have */
     event->va = petrel_ring_read64(ring, PETREL_RING_FAULT_VA);
     event->pc = petrel_ring_read64(ring, PETREL_RING_FAULT_PC);
     event->wg = petrel_ring_read64(ring, PETREL_RING_FAULT_WG);
@@ -67,6 +83,12 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     nearest[0] = '\0';
     if (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS || fault == PETREL_FAULT_MISALIGNED)
         nearest_text(job, event->va, nearest, sizeof(nearest));
+    if ((fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS) && is_private(event->va, ring->dev->info.private_B)) {
+        code = UMD_ERR_HW_STACK_OVERFLOW;
+        snprintf(nearest, sizeof(nearest), " private_B=%u", ring->dev->info.private_B);
+    } else if (fault == PETREL_FAULT_TRAP) {
+        snprintf(nearest, sizeof(nearest), " trap=%s", trap_name(event->fault_data));
+    }
     const char *kind = fault < sizeof(fault_codes) / sizeof(fault_codes[0]) ? fault_codes[fault].name : "unknown";
     PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64
@@ -91,7 +113,7 @@ void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_
         job->progress_ns = job->start_ns;
     }
     raise_guilty_locked(ring, job, code, fault, &event);
-    job->error = -umdStatusErrno(code);
+    job->error = -umdStatusErrno((umdStatus)job->record.code);
     petrel_event_job_fault_locked(job, &event, fault);
     petrel_ban_locked(job, after);
     petrel_ring_reset_begin_locked(ring, true, after);

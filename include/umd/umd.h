@@ -154,7 +154,7 @@ UMD_API UMD_MUST_CHECK umdStatus umdMemcpyHtoD(umdStream stream, umdDevicePtr ds
 /** Waits for the stream, so it can return what umdStreamSynchronize can. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemcpyDtoH(umdStream stream, void *dst, umdDevicePtr src, uint64_t size_B);
 UMD_API UMD_MUST_CHECK umdStatus umdMemcpyDtoD(umdStream stream, umdDevicePtr dst, umdDevicePtr src, uint64_t size_B);
-/** Fills with an element of 1, 2 or 4 bytes; size_B a multiple of it. UMD_ERR_COPY_RANGE, UMD_ERR_PARAM_RANGE. */
+/** Fills with an element of 1, 2 or 4 bytes, the low ones of pattern; size_B a multiple of it. UMD_ERR_COPY_RANGE, UMD_ERR_PARAM_RANGE. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemset(umdStream stream, umdDevicePtr dst, uint32_t pattern, uint32_t element_B, uint64_t size_B);
 
 typedef struct umdLaunchDesc {

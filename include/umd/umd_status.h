@@ -151,6 +151,8 @@ typedef enum umdStatus {
     UMD_ERR_HW_LONG_RUNNING = -4009,
     /** An atomic or instruction fetch met a misaligned address. See address and pc in the record. */
     UMD_ERR_HW_MISALIGNED = -4010,
+    /** A work-item left its private memory: its stack needs more than the device gives a lane. Use less stack at the kernel and line in the record: no deep recursion, no large local arrays; private_B is the limit. */
+    UMD_ERR_HW_STACK_OVERFLOW = -4011,
     /** The device no longer answers on the bus: reads return all ones. Destroy everything on it; restart on another device, and check link and power. */
     UMD_ERR_DEV_LOST_OFF_BUS = -4100,
     /** A reset did not bring the device back. Destroy everything on it; power-cycle the node. */

@@ -51,6 +51,9 @@ struct failure {
 static const struct failure failures[] = {
     { "poke", NULL, 1, true, UMD_ERR_HW_PAGE_FAULT, "kernel=poke", true },
     { "trap", NULL, 77, false, UMD_ERR_HW_TRAP, "kernel=trap", true },
+    { "bad_barrier", NULL, 1, false, UMD_ERR_HW_TRAP, "trap=barrier_cannot_be_met", true },
+    { "deep", NULL, 100000, false, UMD_ERR_HW_STACK_OVERFLOW, "private_B=", true },
+    { "deep", NULL, 200, false, UMD_ERR_HW_STACK_OVERFLOW, "kernel=deep", true },
     { "spin", NULL, 1, false, UMD_ERR_HW_SPIN, "kernel=spin", true },
     { "axpy", "hw.cu.hang=1*fire", 1, false, UMD_ERR_HW_HANG, "kernel=axpy", false },
     { "axpy", "hw.cu.wild_access=1*fire", 1, false, UMD_ERR_HW_PAGE_FAULT, "kernel=axpy", true },
@@ -106,13 +109,12 @@ static void one_failure(struct fx *f, const struct failure *x)
     assert_ok(umdContextDestroy(ctx));
 }
 
-static void job_failures(void **state)
+static void check_failures(struct fx *f, size_t first, size_t end)
 {
-    struct fx *f = *state;
     umdDevicePtr p = fx_alloc(f, 4096);
     uint32_t back = 0;
 
-    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+    for (size_t i = first; i < end; i++)
         one_failure(f, &failures[i]);
     /* Another context has not noticed. */
     assert_ok(umdMemset(f->stream, p, 9, 4, 4096));
@@ -121,6 +123,19 @@ static void job_failures(void **state)
     assert_int_equal(back, 18);
     assert_ok(umdContextGetStatus(f->ctx));
     assert_ok(umdMemFree(f->ctx, p));
+}
+
+/* In two parts with a device each: more than eight resets are its end. */
+enum { FAILURES = sizeof(failures) / sizeof(failures[0]) };
+
+static void kernels_fail(void **state)
+{
+    check_failures(*state, 0, FAILURES - 3);
+}
+
+static void faults_fail(void **state)
+{
+    check_failures(*state, FAILURES - 3, FAILURES);
 }
 
 /* Without a wait, the next call says it (B11, D7). */
@@ -217,8 +232,8 @@ static void interrupt_lost(void **state)
     uint32_t back = 0;
 
     assert_ok(umdContextSetErrorCallback(f->ctx, on_error, &told));
-    /* All of them: the next one, a timer's say, would tell what a lost one did not. */
-    assert_ok(umd_fault_plan_set("hw.irq.lost=fire"));
+    /* Threaded all of them: the next one, a timer's say, would tell what a lost one did not. */
+    assert_ok(umd_fault_plan_set(fx_stepped() ? "hw.irq.lost=1*fire" : "hw.irq.lost=fire"));
     assert_ok(umdMemset(f->stream, p, 5, 4, 4096));
     umdStatus st = umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE);
     assert_true(st == UMD_SUCCESS || st == UMD_ERR_WAIT_SIGNAL_LOST);
@@ -315,7 +330,8 @@ static void allocations_fail_in_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(job_failures, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(kernels_fail, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(faults_fail, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(next_call_tells, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(launches_tell, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(device_lost, fx_setup, fx_teardown),

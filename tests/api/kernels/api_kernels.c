@@ -51,6 +51,29 @@ PETREL_KERNEL(spin, struct one_args)
         petrel_yield();
 }
 
+/* Half the warp waits at the barrier, the other half at a place that only the whole warp can pass. */
+PETREL_KERNEL(bad_barrier, struct one_args)
+{
+    uint32_t v = petrel_local_id(0);
+    if (v < 16)
+        petrel_barrier();
+    petrel_warp_sync();
+    args->dst[v] = v;
+}
+
+/* Recursion, a frame of at least 64 bytes each. */
+static uint32_t __attribute__((noinline)) dive(volatile uint32_t *above, uint32_t n)
+{
+    volatile uint32_t here[16];
+    here[n & 15u] = *above + n;
+    return n ? dive(here, n - 1) + here[n & 15u] : here[0];
+}
+PETREL_KERNEL(deep, struct one_args)
+{
+    volatile uint32_t top = 1;
+    args->dst[0] = dive(&top, args->a);
+}
+
 PETREL_KERNEL(trap, struct one_args)
 {
     petrel_trap(args->a);
