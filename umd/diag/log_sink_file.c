@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,19 +72,37 @@ static void rotate(struct umd_log_sink *s)
     }
 }
 
+/* A file of one process: the lock goes with the descriptor, however the process ends. A device or pipe may be shared. 0 or errno. */
+static int open_locked(struct umd_log_sink *s, int more)
+{
+    struct stat st;
+
+    errno = 0;
+    int fd = umd_sys()->open(s->path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | more, 0644);
+    if (fd < 0)
+        return errno ? errno : EIO;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        umd_sys()->close(fd);
+        return EBUSY;
+    }
+    s->fd = fd;
+    return 0;
+}
+
 int umd_log_sink_open(struct umd_log_sink *s)
 {
     int saved = errno;
+    int err = open_locked(s, 0); /* another process's file is not rotated away under it */
 
-    if (umd_sys()->file_size(s->path) > 0)
+    if (!err && umd_sys()->file_size(s->path) > 0) {
         rotate(s);
-    errno = 0;
-    int fd = umd_sys()->open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY, 0644);
-    int err = errno;
+        umd_sys()->close(s->fd);
+        s->fd = -1;
+        err = open_locked(s, O_TRUNC);
+    }
     errno = saved;
-    if (fd < 0)
-        return err ? err : EIO;
-    s->fd = fd;
+    if (err)
+        return err;
     s->written_B = 0;
     s->need_header = s->with_header;
     s->torn = false;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 UMD_LOG_MODULE("umd.test.sink");
 
@@ -59,6 +60,32 @@ static void an_older_file_is_kept(void **state)
     snprintf(old, sizeof(old), "%s.1", scratch("again"));
     assert_non_null(strstr(slurp(old), "run=0"));
     assert_non_null(strstr(slurp(scratch("again")), "run=1"));
+}
+
+/* Two processes do not share a log file: the second is told, and the first one's file stays as it is. */
+static void a_file_is_of_one_process(void **state)
+{
+    char path[256];
+    struct stat st;
+    int status;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", scratch("shared"));
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    UMD_LOG(UMD_LOG_INFO, "the first process writes");
+    umdLogFlush(2000);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info") == UMD_ERR_RES_FILE ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size > 0);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    /* Given back, it can be opened again. */
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
 }
 
 static void bad_path_is_one_clear_error(void **state)
@@ -298,7 +325,7 @@ static void bad_environment_only_degrades(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(bad_path_is_one_clear_error),
+        cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(a_file_is_of_one_process), cmocka_unit_test(bad_path_is_one_clear_error),
         cmocka_unit_test(full_disk_degrades_warns_once_and_recovers), cmocka_unit_test(a_blocked_sink_blocks_nobody),
         cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
         cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
