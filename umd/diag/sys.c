@@ -18,6 +18,7 @@
 static _Atomic(bool) stepped;
 static _Atomic(uint64_t) step_clock_ns;
 static _Atomic(uint64_t) step_epoch_ns;
+static _Atomic(uint32_t) step_depth;     /* begins without their end; the first one's seed counts */
 static _Atomic(uint32_t) step_epoch;     /* counts umd_sys_step_begin: ordinals of an earlier run do not live on */
 static _Atomic(uint32_t) step_ordinals;
 
@@ -236,6 +237,8 @@ void umd_diag_free(void *p) { umd_sys()->free(p); }
 
 void umd_sys_step_begin(uint64_t seed)
 {
+    if (atomic_fetch_add(&step_depth, 1))
+        return; /* a program that wants its log to be virtual from the first line has begun already */
     umdLogFlush(1000);
     /* 2001-09-09 plus up to 18 hours: the epoch tells runs apart and is the seed's alone. */
     atomic_store(&step_epoch_ns, 1000000000ull * 1000000000ull + (seed & 0xffff) * 1000000000ull);
@@ -249,6 +252,8 @@ void umd_sys_step_begin(uint64_t seed)
 
 void umd_sys_step_end(void)
 {
+    if (atomic_fetch_sub(&step_depth, 1) != 1)
+        return;
     atomic_store(&stepped, false);
     umd_log_step_reset();
 }

@@ -44,7 +44,8 @@ UMD_API const struct umd_sys *umd_sys_default(void);
 /** Tests: replaces the table (NULL: default). The caller keeps it alive. */
 UMD_API void umd_sys_set(const struct umd_sys *table);
 
-/* Stepped mode (DESIGN section 2): one host thread, virtual clocks, logical ids. Entered before the first device exists. */
+/* Stepped mode (DESIGN section 2): one host thread, virtual clocks, logical ids. Entered before the first device exists.
+ * Counted: a program that wants virtual time before umdInit begins itself, with the same seed. One host thread. */
 UMD_API void umd_sys_step_begin(uint64_t seed);
 UMD_API void umd_sys_step_end(void);
 UMD_API bool umd_sys_stepped(void);
