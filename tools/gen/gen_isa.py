@@ -81,10 +81,10 @@ def page(sections, formats):
     o = ["# Instructions", "",
          "Generated from `hw_model/cu/rv64.def` and `hw_model/cu/insn.h` by `tools/gen/gen_isa.py`; edit the table,",
          "not this page. What the instructions mean is told in [isa.md](isa.md).", "",
-         f"{count} instructions of 32 bits. An instruction word w is this one when `w & mask == match`. *Fields* say the same",
-         "in the terms of the encoding: op is bits 6 to 0, f3 bits 14 to 12; f7, f6 and f5 are the upper bits from 25, 26",
-         "and 27, fmt is bits 26 and 25. `rm` stands where f3 holds a rounding mode. *Class* is the latency class, see",
-         "[isa.md](isa.md#time).", ""]
+         f"{count} instructions of 32 bits. An instruction word w is this one when `w & mask == match`. *Fields* say",
+         "the same in terms of the encoding: op is bits 6 to 0, f3 bits 14 to 12; f7, f6 and f5 are the upper bits",
+         "from 25, 26 and 27, fmt is bits 26 and 25. `rm` stands where f3 holds a rounding mode. *Class* is the",
+         "latency class, see [isa.md](isa.md#time).", ""]
     for title, rows in sections:
         o += [f"## {title[0].upper()}{title[1:]}", "",
               "| mnemonic | operands | match | mask | fields | format | class |", "|---|---|---|---|---|---|---|"]
