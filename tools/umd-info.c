@@ -10,6 +10,8 @@
 #include <umd/umd.h>
 #include <umd/umd_log.h>
 
+#include "umd-tool.h"
+
 enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_ENVIRONMENT = 2 };
 
 static int fail(umdStatus st, const char *doing)
@@ -101,6 +103,7 @@ int main(int argc, char **argv)
         { "version", 'V', POPT_ARG_NONE, &show_version, 0, "show the version", NULL },
         POPT_TABLEEND
     };
+    tool_start();
     /* What is wrong is told below; the log's lines would tell it twice. */
     if (!getenv("UMD_LOG_CONSOLE") && umdFailed(umdLogSetConsole("off")))
         return EXIT_ENVIRONMENT;
@@ -113,7 +116,7 @@ int main(int argc, char **argv)
         status = EXIT_USAGE;
     } else if (show_help) {
         poptPrintHelp(pc, stdout, 0);
-        printf("\nExample: umd-info --json\nExit status: 0 done, 1 usage, 2 no device could be started.\n");
+        printf("\nExample: umd-info --json\nExit status: 0 done, 1 usage, 2 no device could be started, or the output could not be written.\n");
     } else if (show_version) {
         printf("umd-info %s\n", PETREL_VERSION);
     } else if (poptPeekArg(pc)) {
@@ -126,5 +129,5 @@ int main(int argc, char **argv)
             status = EXIT_ENVIRONMENT;
     }
     poptFreeContext(pc);
-    return status;
+    return tool_finish("umd-info", status);
 }

@@ -10,6 +10,7 @@
 #include <umd/umd_log.h>
 
 #include "fault_plan.h"
+#include "umd-tool.h"
 
 enum { EXIT_DONE = 0, EXIT_USAGE = 1 };
 
@@ -22,7 +23,7 @@ static void print_help(poptContext pc)
            "\nExamples:\n"
            "  umd-inject list\n"
            "  umd-inject check 'hw.cu.hang[nth=40]=fire; kmd.vram.alloc=5%%3*fail'\n"
-           "\nExit status: 0 done, 1 usage or a mistake in the specification.\n");
+           "\nExit status: 0 done, 1 usage or a mistake in the specification, 2 the output could not be written.\n");
 }
 
 static int list_text(void)
@@ -65,6 +66,7 @@ static int check(const char *spec)
         printf("%s is good\n", is_file ? spec : "the specification");
         return EXIT_DONE;
     }
+    tool_clean(d.figures);
     fprintf(stderr, "umd-inject: %s: %s\n", umdStatusName(st), have ? d.figures : umdStatusString(st));
     return EXIT_USAGE;
 }
@@ -84,6 +86,7 @@ int main(int argc, char **argv)
         { "version", 'V', POPT_ARG_NONE, &show_version, 0, "show the version", NULL },
         POPT_TABLEEND
     };
+    tool_start();
     /* What is wrong is told below; the log's lines would tell it twice. */
     if (!getenv("UMD_LOG_CONSOLE") && umdFailed(umdLogSetConsole("off")))
         return usage("the log cannot be set up");
@@ -109,5 +112,5 @@ int main(int argc, char **argv)
         status = usage(!command ? "no command" : strcmp(command, "check") == 0 ? "check takes one specification" : "unknown command or word too many");
     }
     poptFreeContext(pc);
-    return status;
+    return tool_finish("umd-inject", status);
 }
