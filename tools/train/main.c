@@ -2,6 +2,7 @@
 /* main.c - umd-train: brings the stack up, runs a workload, says how it went, and exits with the status that fits. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 
 #include <umd/umd_log.h>
 
+#include "../umd-tool.h"
 #include "digits.h"
+#include "fault_plan.h"
 #include "options.h"
 
 #define DEFAULT_TRAIN_SIZE 20000u
@@ -44,13 +47,37 @@ static int fail_line(int status, const char *fmt, const char *a, const char *b)
     return status;
 }
 
-/* --faults names a file or is the specification itself; a file replaces it by its text. False: one line was written. */
-static bool read_faults(struct train_options *o)
+/*
+ * A specification without '=' has rules that do nothing, if any: the parser says what is missing, with the position, where the driver would
+ * look for a file of that name.
+ */
+static int check_rules(struct train_run *run)
 {
+    if (strchr(run->opt.faults, '='))
+        return TRAIN_DONE;
+    umdStatus st = umd_fault_plan_set(run->opt.faults);
+    if (umdFailed(st)) {
+        trouble_note(&run->trouble, st, "reading the fault specification");
+        trouble_print_line(&run->trouble, stderr);
+        return TRAIN_USAGE;
+    }
+    run->opt.faults = ""; /* blanks and comments */
+    return TRAIN_DONE;
+}
+
+/* --faults names a file or is the specification itself; a file replaces it by its text. Anything but TRAIN_DONE: one line was written. */
+static int read_faults(struct train_run *run)
+{
+    struct train_options *o = &run->opt;
     struct stat st;
 
-    if (!o->faults || stat(o->faults, &st) != 0)
-        return true;
+    if (!o->faults)
+        return TRAIN_DONE;
+    if (stat(o->faults, &st) != 0) {
+        if (strchr(o->faults, '=') || !strchr(o->faults, '/'))
+            return check_rules(run);
+        return fail_line(TRAIN_NO_START, "the fault file %s cannot be read: %s", o->faults, strerror(errno));
+    }
     char *text = S_ISREG(st.st_mode) && st.st_size <= MAX_FAULT_FILE_B ? malloc((size_t)st.st_size + 1) : NULL;
     FILE *f = text ? fopen(o->faults, "re") : NULL;
     bool ok = f && fread(text, 1, (size_t)st.st_size, f) == (size_t)st.st_size;
@@ -58,13 +85,17 @@ static bool read_faults(struct train_options *o)
     if (f)
         fclose(f);
     if (!ok) {
-        free(text);
         fail_line(0, "the fault file %s cannot be read%s", o->faults, text ? "" : ": no regular file of at most 64 KiB");
-        return false;
+        free(text);
+        return TRAIN_NO_START;
     }
     text[st.st_size] = '\0';
+    if (!tool_is_text(text, (size_t)st.st_size)) {
+        free(text);
+        return fail_line(TRAIN_NO_START, "the fault file %s is not a text file%s", o->faults, "");
+    }
     o->faults = text;
-    return true;
+    return check_rules(run);
 }
 
 /*
@@ -130,7 +161,7 @@ static int bring_up(struct train_run *run)
 
     if (umdFailed(st)) {
         trouble_note(&run->trouble, st, "bringing the stack up");
-        return umdStatusRangeOf(st) == UMD_RANGE_PARAM ? TRAIN_USAGE : TRAIN_NO_START;
+        return umdStatusRangeOf(st) == UMD_RANGE_PARAM ? TRAIN_USAGE : trouble_is_device(&run->trouble) ? TRAIN_DEVICE : TRAIN_NO_START;
     }
     st = umdDeviceGet(0, &run->device);
     if (!umdFailed(st))
@@ -139,7 +170,7 @@ static int bring_up(struct train_run *run)
         st = umdContextSetErrorCallback(run->context, trouble_callback, &run->trouble);
     if (umdFailed(st)) {
         trouble_note(&run->trouble, st, "creating the context");
-        return TRAIN_NO_START;
+        return trouble_is_device(&run->trouble) ? TRAIN_DEVICE : TRAIN_NO_START;
     }
     return TRAIN_DONE;
 }
@@ -167,10 +198,12 @@ static void tell_failure(struct train_run *run, int status, uint64_t resets)
     } else {
         if (status == TRAIN_NO_START)
             snprintf(head, sizeof(head), "could not start");
+        else if (run->result.steps_planned == 0)
+            snprintf(head, sizeof(head), "stopped by a device error before the first step");
         else
             snprintf(head, sizeof(head), "stopped by a device error at step %u of %u",
                      run->result.steps < run->result.steps_planned ? run->result.steps + 1 : run->result.steps, run->result.steps_planned);
-        trouble_print(t, stderr, head, resets);
+        trouble_print(t, stderr, head, run->result.steps > 0, resets);
     }
 }
 
@@ -189,7 +222,8 @@ static void tell_success(const struct train_run *run)
 static int run_workload(const struct workload *workload, struct train_run *run)
 {
     double start = train_now_s();
-    int status = bring_up(run);
+    run->stopped_by = train_stop_signal();
+    int status = run->stopped_by ? TRAIN_SIGNAL + run->stopped_by : bring_up(run);
     umdDeviceInfo before = device_info(run), after;
 
     if (status == TRAIN_DONE)
@@ -198,46 +232,108 @@ static int run_workload(const struct workload *workload, struct train_run *run)
     run->result.device_ns = after.device_ns - before.device_ns;
     run->result.vram_high_B = after.vram_high_water_B;
     run->result.wall_s = train_now_s() - start;
-    if (status != TRAIN_DONE)
+    trouble_settle(&run->trouble, false);
+    if (status != TRAIN_DONE && status < TRAIN_SIGNAL)
         tell_failure(run, status, after.reset_count);
     if (run->context.id && umdFailed(umdContextDestroy(run->context)) && status == TRAIN_DONE)
         trouble_notice(&run->trouble, UMD_ERR_INTERNAL, "the context could not be destroyed");
     if (run->device.id && umdFailed(umdShutdown()) && status == TRAIN_DONE)
         trouble_notice(&run->trouble, UMD_ERR_INTERNAL, "the stack could not be shut down");
-    umdLogFlush(1000);
+    trouble_settle(&run->trouble, status == TRAIN_DONE || status >= TRAIN_SIGNAL);
+    progress_clear();
     trouble_print_notices(&run->trouble, stdout);
     if (status == TRAIN_DONE)
         tell_success(run);
     return status;
 }
 
+/* ---- The end ---- */
+
+/* The file that the driver's log goes to, NULL if there is none; the text file of the environment may be in use beside --log. */
+static const char *log_in_use(const struct train_options *o)
+{
+    const char *text = getenv("UMD_LOG_FILE"), *json = getenv("UMD_LOG_JSON");
+    return o->log ? o->log : json && *json ? json : text && *text ? text : NULL;
+}
+
+/* A log that is not whole must not look so. Console lines that could not be written count as well. */
+static void tell_log(const struct train_options *o)
+{
+    const char *text = getenv("UMD_LOG_FILE"), *log = log_in_use(o);
+    bool both = log && text && *text && log != text;
+    char lost[160] = "", dropped[96] = "";
+    umdLogStats stats;
+
+    umdLogFlush(1000);
+    umdLogGetStats(&stats);
+    if (!stats.sink_errors && !stats.dropped)
+        return;
+    if (stats.sink_errors)
+        snprintf(lost, sizeof(lost), "%" PRIu64 " record(s) could not be written: %s", stats.lost,
+                 stats.sink_errno ? strerror(stats.sink_errno) : "reason unknown");
+    if (stats.dropped)
+        snprintf(dropped, sizeof(dropped), "%s%" PRIu64 " record(s) came faster than they could be written", lost[0] ? "; " : "", stats.dropped);
+    fprintf(stderr, "umd-train: the log%s%s%s%s is not whole: %s%s\n", log ? " " : " on the console", log ? log : "", both ? " or " : "",
+            both ? text : "", lost, dropped);
+}
+
+static void tell_stopped(const struct train_run *run)
+{
+    const struct train_result *r = &run->result;
+    char loss[64] = "";
+
+    if (r->steps)
+        snprintf(loss, sizeof(loss), "loss %.4f -> %.4f, ", (double)r->loss_first, (double)r->loss_last);
+    fprintf(stderr, "umd-train: stopped by SIG%s at step %u of %u; %sno test accuracy, the device was shut down%s%s\n",
+            sigabbrev_np(run->stopped_by), r->steps, r->steps_planned, loss, run->opt.report ? ", report in " : "",
+            run->opt.report ? run->opt.report : "");
+}
+
+/* Value: status, or that of a report that could not be written. */
+static int finish(const struct workload *workload, struct train_run *run, int status)
+{
+    char why[1200];
+
+    status = tool_finish("umd-train", status);
+    if (run->opt.report && (run->trouble.code != UMD_SUCCESS || run->result.steps || run->stopped_by) &&
+        !report_write(run->opt.report, workload->name, run, status, why, sizeof(why))) {
+        status = fail_line(status ? status : TRAIN_NO_START, "%s%s", why, "");
+        run->opt.report = NULL;
+    }
+    tell_log(&run->opt);
+    if (run->stopped_by)
+        tell_stopped(run);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
-    static struct train_run run = {
-        .opt = { .epochs = 3, .batch = 64, .hidden = 96, .rate = 0.2, .seed = 1 }, .result = { .accuracy = -1.0 },
-    };
+    static struct train_run run = { .result = { .accuracy = -1.0 } };
     const struct workload *workload = NULL;
     char why[1200];
 
+    tool_start();
     switch (options_parse(argc, (const char **)argv, &run.opt, &workload)) {
     case OPTIONS_BAD: return TRAIN_USAGE;
-    case OPTIONS_DONE: return TRAIN_DONE;
+    case OPTIONS_DONE: return tool_finish("umd-train", TRAIN_DONE);
     case OPTIONS_RUN: break;
     }
     if (run.opt.report && !report_probe(run.opt.report, why, sizeof(why)))
         return fail_line(TRAIN_NO_START, "%s%s", why, "");
-    if (!read_faults(&run.opt))
-        return TRAIN_NO_START;
     trouble_init(&run.trouble);
     int status = set_up_log(&run);
+    if (status == TRAIN_DONE)
+        status = read_faults(&run);
     if (status != TRAIN_DONE)
         return status;
+    run.trouble.log = log_in_use(&run.opt);
+    train_stop_install();
     status = load_data(&run) ? run_workload(workload, &run) : TRAIN_NO_START;
-    if (run.opt.report && (run.trouble.code != UMD_SUCCESS || run.result.steps) &&
-        !report_write(run.opt.report, workload->name, &run, status, why, sizeof(why)))
-        status = fail_line(status ? status : TRAIN_NO_START, "%s%s", why, "");
+    status = finish(workload, &run, status);
     dataset_free(&run.train);
     dataset_free(&run.test);
     trouble_fini(&run.trouble);
+    if (run.stopped_by)
+        train_stop_raise(run.stopped_by);
     return status;
 }

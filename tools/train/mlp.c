@@ -488,6 +488,20 @@ static bool note_loss(struct mlp *m, uint32_t epoch, uint32_t step, bool tell)
     return true;
 }
 
+/* A signal asked for the end: the step under way is finished, its loss read. True: end the run. */
+static bool stop_asked(struct mlp *m, uint32_t epoch)
+{
+    int sig = train_stop_signal();
+
+    if (!sig)
+        return false;
+    /* While testing, scores have taken the places of the losses. */
+    bool training = m->step < m->run->result.steps_planned || epoch < (uint32_t)m->run->opt.epochs;
+    if (!training || m->step == 0 || note_loss(m, epoch, m->step - 1, false))
+        m->run->stopped_by = sig;
+    return true;
+}
+
 static bool train_epoch(struct mlp *m, uint32_t epoch)
 {
     uint32_t count = m->run->train.count, every = (m->steps_per_epoch + TELLS_AN_EPOCH - 1) / TELLS_AN_EPOCH;
@@ -500,7 +514,7 @@ static bool train_epoch(struct mlp *m, uint32_t epoch)
     if (!upload(m, m->order, m->order_host, count * 4ull, "the order of images"))
         return false;
     for (uint32_t s = 0; s < m->steps_per_epoch; s++) {
-        if (!train_step(m, s * m->batch))
+        if (!train_step(m, s * m->batch) || stop_asked(m, epoch))
             return false;
         bool tell = (s + 1) % every == 0 || s + 1 == m->steps_per_epoch;
         if ((tell || m->step == 1) && !note_loss(m, epoch, m->step - 1, tell))
@@ -523,7 +537,7 @@ static bool test(struct mlp *m)
     bool ok = true;
     for (uint32_t b = 0; ok && b < batches; b++) {
         uint32_t first = b * m->batch, left = count - first;
-        ok = run_forward(m, false, first, left < m->batch ? left : m->batch, b);
+        ok = !stop_asked(m, m->run->result.epochs) && run_forward(m, false, first, left < m->batch ? left : m->batch, b);
         if (ok && b % 4 == 3) {
             umdStatus st = umdStreamSynchronize(m->stream, UMD_TIMEOUT_INFINITE);
             ok = !umdFailed(st) || !trouble_note(&m->run->trouble, st, "testing");
@@ -552,13 +566,15 @@ static int run_mlp(struct train_run *run)
     }
     m.steps_per_epoch = run->train.count / m.batch;
     run->result.steps_planned = m.steps_per_epoch * (uint32_t)run->opt.epochs;
-    bool ready = set_up(&m), ok = ready;
+    bool ready = set_up(&m), ok = ready && !stop_asked(&m, 0);
     for (int e = 0; ok && e < run->opt.epochs; e++)
         ok = train_epoch(&m, (uint32_t)e);
     ok = ok && test(&m);
     tear_down(&m);
+    if (run->stopped_by)
+        return TRAIN_SIGNAL + run->stopped_by;
     /* A device that fails while data is copied to it stopped the run; what could not be had kept it from starting. */
-    if (!ready && umdStatusRangeOf(run->trouble.code) != UMD_RANGE_HW)
+    if (!ready && !trouble_is_device(&run->trouble))
         return TRAIN_NO_START;
     if (!ok)
         return run->trouble.code != UMD_SUCCESS ? TRAIN_DEVICE : TRAIN_WRONG;

@@ -2,6 +2,8 @@
 /* options.c - the command line of umd-train: one table for parsing, help and the man page. */
 #include "options.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,8 @@ static void print_help(poptContext pc)
            "  umd-train mlp --verify --report run.json               compare gradients with the host, write a report\n"
            "  umd-train mlp --data ~/mnist                           train MNIST's IDX files\n"
            "  umd-train mlp --faults 'hw.cu.hang[nth=40]=fire'       see it fail; umd-inject list prints all sites\n"
-           "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error, 4 wrong result.\n");
+           "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error, 4 wrong result;\n"
+           "after SIGINT or SIGTERM the step under way is finished and the process then ends by that signal; a second one ends it at once.\n");
 }
 
 static bool usage(const char *fmt, const char *a, const char *b)
@@ -36,13 +39,43 @@ static bool usage(const char *fmt, const char *a, const char *b)
     return false;
 }
 
-static bool in_range(const char *name, long long v, long long low, long long high)
+/* Options that take a whole number: one row each. */
+struct number {
+    const char *name, *fallback, *argument, *help; /* fallback: what holds without the option */
+    unsigned long long low, high;
+};
+enum { N_EPOCHS, N_BATCH, N_HIDDEN, N_SEED, N_TRAIN_SIZE, N_TEST_SIZE, N_WATCHDOG, NUMBER_COUNT };
+static const struct number numbers[NUMBER_COUNT] = {
+    [N_EPOCHS] = { "epochs", "3", "N", "passes over the training set", 1, 1000 },
+    [N_BATCH] = { "batch", "64", "N", "images a step, a multiple of 8", 8, 1024 },
+    [N_HIDDEN] = { "hidden", "96", "N", "hidden units", 1, 1024 },
+    [N_SEED] = { "seed", "1", "N", "of images, weights, order, and stepped clocks", 0, ULLONG_MAX },
+    [N_TRAIN_SIZE] = { "train-size", "0", "N", "training images; 0: 20000 built-in, all of --data", 0, 1000000 },
+    [N_TEST_SIZE] = { "test-size", "0", "N", "test images; 0: 5000 built-in, all of --data", 0, 1000000 },
+    [N_WATCHDOG] = { "watchdog-ms", "0", "N", "device time without progress that is a hang; 0: the driver's choice", 0, 3600000 },
+};
+
+static bool parse_number(const struct number *n, const char *text, unsigned long long *out)
 {
-    char text[96];
-    if (v >= low && v <= high)
+    char *end, range[80];
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= n->low && *out <= n->high)
         return true;
-    snprintf(text, sizeof(text), "is %lld, not within %lld to %lld", v, low, high);
-    return usage("--%s %s", name, text);
+    snprintf(range, sizeof(range), "', not a whole number from %llu to %llu", n->low, n->high);
+    fprintf(stderr, "umd-train: --%s is '%s%s; try umd-train --help\n", n->name, text, range);
+    return false;
+}
+
+static bool parse_rate(const char *text, double *out)
+{
+    char *end;
+
+    *out = strtod(text, &end);
+    if (*text && !*end && *out > 0.0 && *out <= 100.0)
+        return true;
+    return usage("--lr is '%s', not a number above 0 and at most 100%s", text, "");
 }
 
 static bool one_of(const char *name, const char *value, const char *const *allowed, const char *list)
@@ -55,19 +88,62 @@ static bool one_of(const char *name, const char *value, const char *const *allow
     return false;
 }
 
+/* The directory's real path and the name in it: two spellings of one file give the same, whether it exists or not. */
+static bool full_path(const char *path, char out[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX], real[PATH_MAX];
+
+    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    return realpath(dir, real) && snprintf(out, PATH_MAX, "%s/%s", real, slash ? slash + 1 : path) < PATH_MAX;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    char full_a[PATH_MAX], full_b[PATH_MAX];
+    struct stat sa, sb;
+
+    if (stat(a, &sa) == 0 && stat(b, &sb) == 0)
+        return sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+    return full_path(a, full_a) && full_path(b, full_b) && strcmp(full_a, full_b) == 0;
+}
+
 static bool check(const struct train_options *o)
 {
     static const char *const modes[] = { "threaded", "stepped", "functional", NULL };
     static const char *const carriers[] = { "direct", "loopback", NULL };
+    const struct { const char *name, *value; } texts[] = {
+        { "data", o->data_dir }, { "faults", o->faults }, { "report", o->report }, { "log", o->log }, { "log-level", o->log_level },
+    };
 
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (texts[i].value && !*texts[i].value)
+            return usage("--%s is empty%s", texts[i].name, "");
+    }
+    if (o->log && o->report && same_file(o->log, o->report))
+        return usage("--log %s and --report %s are the same file", o->log, o->report);
     if (o->batch % (int)MLP_TILE_ROWS != 0)
         return usage("--batch must be a multiple of 8%s%s", "", "");
-    if (!(o->rate > 0.0 && o->rate <= 100.0))
-        return usage("--lr must be above 0 and at most 100%s%s", "", "");
-    return in_range("epochs", o->epochs, 1, 1000) && in_range("batch", o->batch, 8, 1024) && in_range("hidden", o->hidden, 1, 1024) &&
-           in_range("train-size", o->train_size, 0, 1000000) && in_range("test-size", o->test_size, 0, 1000000) && in_range("watchdog-ms", o->watchdog_ms, 0, 3600000) &&
-           one_of("mode", o->mode, modes, "threaded, stepped, functional") &&
+    return one_of("mode", o->mode, modes, "threaded, stepped, functional") &&
            one_of("carrier", o->carrier, carriers, "direct, loopback");
+}
+
+static bool take_numbers(struct train_options *o, char *const texts[NUMBER_COUNT], const char *rate)
+{
+    unsigned long long v[NUMBER_COUNT];
+
+    for (int i = 0; i < NUMBER_COUNT; i++) {
+        if (!parse_number(&numbers[i], texts[i], &v[i]))
+            return false;
+    }
+    o->epochs = (int)v[N_EPOCHS];
+    o->batch = (int)v[N_BATCH];
+    o->hidden = (int)v[N_HIDDEN];
+    o->seed = v[N_SEED];
+    o->train_size = (int)v[N_TRAIN_SIZE];
+    o->test_size = (int)v[N_TEST_SIZE];
+    o->watchdog_ms = (int)v[N_WATCHDOG];
+    return parse_rate(rate, &o->rate);
 }
 
 /* A word after the options: the workload, once. */
@@ -92,15 +168,16 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
 {
     int show_help = 0, show_version = 0, verify = 0, quiet = 0;
     static char *strings[7]; /* for the life of the process, as the options point to them */
+    static char *texts[NUMBER_COUNT], *rate = (char *)"0.2";
+    for (int i = 0; i < NUMBER_COUNT; i++)
+        texts[i] = (char *)numbers[i].fallback;
+#define NUMBER(n_)                                                                                       \
+    { numbers[n_].name, 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &texts[n_], 0, numbers[n_].help, numbers[n_].argument }
     const struct poptOption table[] = {
         { "data", 0, POPT_ARG_STRING, &strings[0], 0, "train on MNIST's IDX files in DIR, plain or .gz (default: built-in digits)", "DIR" },
-        { "epochs", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &o->epochs, 0, "passes over the training set", "N" },
-        { "batch", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &o->batch, 0, "images a step, a multiple of 8", "N" },
-        { "hidden", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &o->hidden, 0, "hidden units", "N" },
-        { "lr", 0, POPT_ARG_DOUBLE | POPT_ARGFLAG_SHOW_DEFAULT, &o->rate, 0, "learning rate at its top", "R" },
-        { "seed", 0, POPT_ARG_LONGLONG | POPT_ARGFLAG_SHOW_DEFAULT, &o->seed, 0, "of images, weights, order, and stepped clocks", "N" },
-        { "train-size", 0, POPT_ARG_INT, &o->train_size, 0, "training images (default: 20000 built-in, all of --data)", "N" },
-        { "test-size", 0, POPT_ARG_INT, &o->test_size, 0, "test images (default: 5000 built-in, all of --data)", "N" },
+        NUMBER(N_EPOCHS), NUMBER(N_BATCH), NUMBER(N_HIDDEN),
+        { "lr", 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &rate, 0, "learning rate at its top", "R" },
+        NUMBER(N_SEED), NUMBER(N_TRAIN_SIZE), NUMBER(N_TEST_SIZE), NUMBER(N_WATCHDOG),
         { "verify", 0, POPT_ARG_NONE, &verify, 0, "hold gradients of some steps against a host reference", NULL },
         { "faults", 0, POPT_ARG_STRING, &strings[1], 0, "break something: a fault specification, or a file that holds one", "SPEC|FILE" },
         { "report", 0, POPT_ARG_STRING, &strings[2], 0, "write the run as JSON", "FILE" },
@@ -108,12 +185,12 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         { "log-level", 0, POPT_ARG_STRING, &strings[4], 0, "levels of the log, such as umd.mem=trace,kmd=debug,warn", "SPEC" },
         { "mode", 0, POPT_ARG_STRING, &strings[5], 0, "threaded (default), stepped or functional", "MODE" },
         { "carrier", 0, POPT_ARG_STRING, &strings[6], 0, "direct (default) or loopback", "NAME" },
-        { "watchdog-ms", 0, POPT_ARG_INT, &o->watchdog_ms, 0, "device time without progress that is a hang (default: the driver's)", "N" },
         { "quiet", 'q', POPT_ARG_NONE, &quiet, 0, "no progress", NULL },
         { "help", 'h', POPT_ARG_NONE, &show_help, 0, "show this", NULL },
         { "version", 'V', POPT_ARG_NONE, &show_version, 0, "show the version", NULL },
         POPT_TABLEEND
     };
+#undef NUMBER
     poptContext pc = poptGetContext("umd-train", argc, argv, table, 0);
     poptSetOtherOptionHelp(pc, "WORKLOAD [OPTION...]\nTrains a neural network on the simulated GPU.\n");
     int rc = poptGetNextOpt(pc);
@@ -137,7 +214,7 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         o->carrier = strings[6] ? strings[6] : "direct";
         o->verify = verify;
         o->quiet = quiet;
-        result = take_words(pc, workload_out) && check(o) ? OPTIONS_RUN : OPTIONS_BAD;
+        result = take_words(pc, workload_out) && take_numbers(o, texts, rate) && check(o) ? OPTIONS_RUN : OPTIONS_BAD;
     }
     poptFreeContext(pc);
     return result;

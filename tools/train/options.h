@@ -11,7 +11,7 @@ enum options_result {
     OPTIONS_BAD,   /**< one line was written to stderr */
 };
 
-/** o holds the defaults. Strings of o live as long as the process. */
+/** Fills o. Strings of o live as long as the process. */
 enum options_result options_parse(int argc, const char **argv, struct train_options *o, const struct workload **workload_out);
 
 #endif

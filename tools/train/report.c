@@ -16,7 +16,7 @@ static int open_beside(const char *path, char *temp, size_t temp_B)
     struct stat st;
 
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+        errno = S_ISDIR(st.st_mode) ? EISDIR : ENOTSUP;
         return -1;
     }
     if ((size_t)snprintf(temp, temp_B, "%s.XXXXXX", path) >= temp_B) {
@@ -26,13 +26,23 @@ static int open_beside(const char *path, char *temp, size_t temp_B)
     return mkstemp(temp);
 }
 
+/* It is moved to its place when whole, which a device, pipe or folder there does not allow. */
+static void report_reason(const char *path, int err, char *why, uint32_t why_B)
+{
+    if (err == EISDIR || err == ENOTSUP)
+        snprintf(why, why_B, "the report %s cannot be written: it is %s, not a regular file; name a new file or one to be replaced", path,
+                 err == EISDIR ? "a directory" : "a device, pipe or socket");
+    else
+        snprintf(why, why_B, "the report %s cannot be written: %s", path, strerror(err));
+}
+
 bool report_probe(const char *path, char *why, uint32_t why_B)
 {
     char temp[1024];
     int fd = open_beside(path, temp, sizeof(temp));
 
     if (fd < 0) {
-        snprintf(why, why_B, "the report %s cannot be written: %s", path, strerror(errno));
+        report_reason(path, errno, why, why_B);
         return false;
     }
     close(fd);
@@ -100,12 +110,14 @@ static struct json_object *trouble_json(const struct trouble *t)
         put(j, "text", json_object_new_string(t->own));
         return j;
     }
-    put(j, "code", json_object_new_int(t->code));
-    put(j, "name", json_object_new_string(umdStatusName(t->code)));
-    put(j, "text", json_object_new_string(umdStatusString(t->code)));
-    put(j, "todo", json_object_new_string(umdStatusTodo(t->code)));
+    umdStatus root = trouble_root(t);
+    put(j, "code", json_object_new_int(root));
+    put(j, "name", json_object_new_string(umdStatusName(root)));
+    put(j, "text", json_object_new_string(umdStatusString(root)));
+    put(j, "todo", json_object_new_string(umdStatusTodo(root)));
+    put(j, "returned", json_object_new_string(umdStatusName(t->code)));
     put(j, "doing", json_object_new_string(t->doing));
-    put(j, "figures", json_object_new_string(t->detail.figures));
+    put(j, "figures", json_object_new_string(t->have_root ? t->root.figures : t->detail.figures));
     put(j, "async_figures", t->have_async ? json_object_new_string(t->async.figures) : NULL);
     return j;
 }
@@ -145,6 +157,7 @@ bool report_write(const char *path, const char *workload, const struct train_run
     put(j, "workload", json_object_new_string(workload));
     put(j, "version", json_object_new_string(PETREL_VERSION));
     put(j, "exit_status", json_object_new_int(exit_status));
+    put(j, "interrupted", json_object_new_boolean(run->stopped_by != 0));
     put(j, "options", options_json(&run->opt));
     put(j, "result", result_json(&run->result));
     put(j, "error", trouble_json(&run->trouble));
@@ -155,7 +168,7 @@ bool report_write(const char *path, const char *workload, const struct train_run
     bool ok = fd >= 0 && write_all(fd, text, strlen(text)) && write_all(fd, "\n", 1) && fchmod(fd, 0644) == 0;
     ok = ok && rename(temp, path) == 0;
     if (!ok) {
-        snprintf(why, why_B, "the report %s cannot be written: %s", path, strerror(errno));
+        report_reason(path, errno, why, why_B);
         if (fd >= 0)
             unlink(temp);
     }

@@ -17,6 +17,7 @@ enum train_exit {
     TRAIN_NO_START = 2,  /**< data, files, device or memory were not to be had before the first step */
     TRAIN_DEVICE = 3,    /**< the device stopped it */
     TRAIN_WRONG = 4,     /**< ran to its end with a wrong result */
+    TRAIN_SIGNAL = 128,  /**< plus the number of the signal that asked it to stop, which then ends the process */
 };
 
 struct train_options {
@@ -52,6 +53,7 @@ struct train_run {
     struct dataset train, test;
     umdDevice device;
     umdContext context;
+    int stopped_by;                /**< signal after which the workload ended early; 0: none */
     struct trouble trouble;
 };
 
@@ -68,6 +70,13 @@ bool train_kernel_path(const char *name, char *out, uint32_t out_B);
 /* progress.c: a bar on a terminal, plain lines elsewhere, nothing with --quiet. */
 void progress_step(const struct train_run *run, uint32_t epoch, uint32_t step, float loss);
 void progress_clear(void);
+
+/* stop.c: SIGINT and SIGTERM. */
+void train_stop_install(void);
+/** The signal that asked the run to stop, 0: none. A workload looks after each step. */
+int train_stop_signal(void);
+/** Ends the process by that signal. */
+void train_stop_raise(int sig);
 
 /* report.c */
 /** Checks before training that the report can be written; false: one line in `why`. */

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "../umd-tool.h"
+
 #define WIDTH 150 /* a line of the report is cut here */
 
 void trouble_init(struct trouble *t)
@@ -73,9 +75,20 @@ void trouble_callback(umdContext context, const umdErrorDetail *detail, void *us
 {
     struct trouble *t = user;
 
+    char done[64] = "", text[sizeof(t->notices[0].text)];
+
     (void)context;
     pthread_mutex_lock(&t->lock);
-    if (detail->advice.severity <= UMD_SEVERITY_WARN) {
+    /* The code tells how bad it is in general, the record whether it was dealt with this time. */
+    bool recovered = figure_get(detail->figures, "done", done, sizeof(done)) && strcmp(done, "recovered") == 0;
+    if (recovered && detail->advice.severity > UMD_SEVERITY_WARN) {
+        snprintf(text, sizeof(text), "%.180s The driver recovered, and the work was started again.",
+                 detail->text[0] ? detail->text : umdStatusString(detail->code));
+        notice_locked(t, detail->code, text);
+        if (!t->have_recovered)
+            t->recovered = *detail;
+        t->have_recovered = true;
+    } else if (recovered || detail->advice.severity <= UMD_SEVERITY_WARN) {
         notice_locked(t, detail->code, detail->text[0] ? detail->text : umdStatusString(detail->code));
     } else if (!t->have_async) {
         t->have_async = true;
@@ -140,6 +153,7 @@ static __attribute__((format(printf, 3, 4))) void line(struct screen *s, const c
         if (*c == '\n')
             *c = ' ';
     }
+    tool_clean(text);
     fprintf(s->to, "  %-6s %s\n", label, text);
     s->lines++;
 }
@@ -184,6 +198,8 @@ static void story_add(struct story *s, const umdErrorDetail *d)
 static void story_collect(struct story *s, const struct trouble *t)
 {
     s->count = 0;
+    if (t->have_root)
+        story_add(s, &t->root);
     story_add(s, &t->detail);
     for (uint32_t depth = 0; depth < TROUBLE_CAUSES; depth++) {
         umdErrorDetail cause = { .size_B = sizeof(cause) };
@@ -197,6 +213,8 @@ static void story_collect(struct story *s, const struct trouble *t)
     }
     if (t->have_async)
         story_add(s, &t->async);
+    if (t->have_recovered && t->code == UMD_ERR_DEV_LOST_TOO_MANY_RESETS)
+        story_add(s, &t->recovered); /* what the resets began with */
 }
 
 /* First record of the story that has one of the keys (alternatives joined by '|'). */
@@ -216,17 +234,27 @@ static bool story_figure(const struct story *s, const char *keys, char *out, siz
     return false;
 }
 
+/* The job was a copy or fill: no kernel has to do with it. */
+static bool story_is_copy(const struct story *s)
+{
+    char kind[32];
+    return story_figure(s, "kind", kind, sizeof(kind)) && strcmp(kind, "launch") != 0;
+}
+
 static void print_where(struct screen *s, const struct story *story, const struct trouble *t)
 {
-    static const struct { const char *label, *keys; } parts[] = {
-        { "stream", "stream|stream_id" }, { "submission", "submission|cmdbuf|cmdbuf_id" }, { "job", "job|job_id" },
-        { "workgroup", "workgroup|wg" }, { "lane", "lane" }, { "pc", "pc" }, { "address", "va|address" },
+    static const struct { const char *label, *keys; bool of_kernel; } parts[] = {
+        { "stream", "stream|stream_id", false }, { "submission", "submission|cmdbuf|cmdbuf_id", false }, { "job", "job|job_id", false },
+        { "workgroup", "workgroup|wg", true }, { "lane", "lane", true }, { "pc", "pc", true }, { "address", "va|address", false },
     };
     char kernel[64], source[96], rest[256] = "", value[64];
     const char *label = "where";
+    bool is_copy = story_is_copy(story);
 
     for (uint32_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         size_t at = strlen(rest);
+        if (is_copy && parts[i].of_kernel)
+            continue;
         if (story_figure(story, parts[i].keys, value, sizeof(value)) && strcmp(value, "0x0") != 0)
             snprintf(rest + at, sizeof(rest) - at, "%s%s %s", at ? ", " : "", parts[i].label, value);
     }
@@ -245,9 +273,9 @@ static void print_where(struct screen *s, const struct story *story, const struc
 
 static const char *done_about_it(const struct trouble *t, bool started)
 {
-    umdStatusRange range = umdStatusRangeOf(t->code);
+    umdStatusRange range = umdStatusRangeOf(trouble_root(t));
 
-    if (t->detail.advice.scope == UMD_SCOPE_DEVICE && range == UMD_RANGE_HW)
+    if (umdStatusAdvice(trouble_root(t)).scope == UMD_SCOPE_DEVICE && range == UMD_RANGE_HW)
         return "the device was given up: each later call on it fails at once with this code, nothing is retried, all memory was freed";
     if (range == UMD_RANGE_INIT)
         return "nothing was started; what had been brought up was powered down again";
@@ -256,11 +284,64 @@ static const char *done_about_it(const struct trouble *t, bool started)
     return started ? "training stopped; all memory was freed" : "nothing was trained; all that had been allocated was freed";
 }
 
-static void print_next(struct screen *s, const struct trouble *t)
+/* Bytes up to the next ';' or full stop; a dot inside a name is none. */
+static size_t clause_length(const char *text)
+{
+    size_t n = 0;
+    while (text[n] && text[n] != ';' && !(text[n] == '.' && (text[n + 1] == ' ' || text[n + 1] == '\0')))
+        n++;
+    return n;
+}
+
+static bool has_word(const char *text, size_t n, const char *word)
+{
+    for (size_t len = strlen(word), i = 0; i + len <= n; i++) {
+        if (strncmp(text + i, word, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The advice of a code is for all its cases. Parts of it that send the reader to a kernel or a line that this case does not have are
+ * replaced by what there is.
+ */
+static int advice_text(const struct trouble *t, const struct story *story, char *out, size_t out_B)
+{
+    char kernel[64], source[96];
+    bool is_copy = story_is_copy(story), has_kernel = story_figure(story, "kernel", kernel, sizeof(kernel));
+    bool no_line = !story_figure(story, "source|source_line", source, sizeof(source)), dropped = false;
+    const char *todo = umdStatusTodo(trouble_root(t));
+    size_t used = 0;
+
+    out[0] = '\0';
+    while (*todo && used + 1 < out_B) {
+        size_t n = clause_length(todo);
+        if ((is_copy && (has_word(todo, n, "kernel") || has_word(todo, n, "line"))) || (no_line && has_word(todo, n, " line"))) {
+            dropped = true;
+        } else {
+            used += (size_t)snprintf(out + used, out_B - used, "%s%.*s", used ? "; " : "", (int)n, todo);
+            used = used < out_B ? used : out_B - 1;
+        }
+        todo += n;
+        todo += strspn(todo, ";. ");
+    }
+    if (!dropped)
+        return snprintf(out, out_B, "%s", umdStatusTodo(trouble_root(t)));
+    if (out[0] >= 'a' && out[0] <= 'z')
+        out[0] = (char)(out[0] - 'a' + 'A');
+    used += (size_t)snprintf(out + used, out_B - used, "%s%s.", used ? ". " : "",
+                             is_copy      ? "The job was a copy or fill: look at the figures above; when it repeats, suspect the device"
+                             : has_kernel ? "The line is not known: look at the kernel and the pc above, and build its code object with line tables"
+                                          : "Look at the figures above");
+    return (int)used;
+}
+
+static void print_next(struct screen *s, const struct trouble *t, const struct story *story)
 {
     char text[512];
     const umdAdvice *a = &t->detail.advice;
-    int n = snprintf(text, sizeof(text), "%s", umdStatusTodo(t->code));
+    int n = advice_text(t, story, text, sizeof(text));
 
     if (a->largest_fit_B && n > 0 && (size_t)n < sizeof(text))
         n += snprintf(text + n, sizeof(text) - (size_t)n, " The largest size that would fit: %" PRIu64 " bytes.", a->largest_fit_B);
@@ -269,23 +350,66 @@ static void print_next(struct screen *s, const struct trouble *t)
     wrapped(s, "next", text, 3);
 }
 
-void trouble_print(struct trouble *t, FILE *to, const char *head, uint64_t resets)
+/* ---- Which failure it was ---- */
+
+umdStatus trouble_root(const struct trouble *t)
+{
+    return t->have_root ? t->root.code : t->code;
+}
+
+bool trouble_is_device(const struct trouble *t)
+{
+    umdStatusRange range = umdStatusRangeOf(t->code);
+    return t->code == UMD_ERR_CTX_BANNED || range == UMD_RANGE_HW || range == UMD_RANGE_EXEC;
+}
+
+/* A ban is what the call met; what it was for is the last of its causes, or else what came by callback. */
+static void settle_root_locked(struct trouble *t)
+{
+    umdErrorDetail d = t->detail;
+
+    for (uint32_t depth = 0; depth < TROUBLE_CAUSES && d.cause.seq != 0; depth++) {
+        umdErrorDetail cause = { .size_B = sizeof(cause) };
+        if (umdGetErrorDetailById(d.cause, &cause) != UMD_SUCCESS)
+            break;
+        d = cause;
+    }
+    if (d.code == UMD_ERR_CTX_BANNED && d.origin_code != UMD_ERR_CTX_BANNED)
+        d.code = d.origin_code;
+    if (d.code == UMD_ERR_CTX_BANNED && t->have_async)
+        d = t->async;
+    t->have_root = d.code != UMD_ERR_CTX_BANNED && d.code != UMD_SUCCESS;
+    if (t->have_root)
+        t->root = d;
+}
+
+void trouble_settle(struct trouble *t, bool went_well)
+{
+    pthread_mutex_lock(&t->lock);
+    if (t->code == UMD_ERR_CTX_BANNED)
+        settle_root_locked(t);
+    if (went_well && t->have_async)
+        notice_locked(t, t->async.code, t->async.text[0] ? t->async.text : umdStatusString(t->async.code));
+    pthread_mutex_unlock(&t->lock);
+}
+
+void trouble_print(struct trouble *t, FILE *to, const char *head, bool started, uint64_t resets)
 {
     static struct story story; /* large; one report a process */
     struct screen s = { .to = to };
     char acts[128];
-    bool started = strstr(head, "step") != NULL;
 
     pthread_mutex_lock(&t->lock);
     story_collect(&story, t);
-    fprintf(to, "umd-train: %s: %s\n", head, umdStatusName(t->code));
-    const umdErrorDetail *d = &t->detail;
-    wrapped(&s, "what", d->text[0] ? d->text : umdStatusString(t->code), 3);
+    fprintf(to, "umd-train: %s: %s\n", head, umdStatusName(trouble_root(t)));
+    const umdErrorDetail *d = t->have_root ? &t->root : &t->detail;
+    wrapped(&s, "what", d->text[0] ? d->text : umdStatusString(d->code), 3);
     print_where(&s, &story, t);
     wrapped(&s, "why", d->figures[0] ? d->figures : "no figures were recorded", 3);
     for (uint32_t i = 1; i < story.count; i++) {
         const umdErrorDetail *c = &story.all[i];
-        line(&s, "", "because of %s in %s (%s:%u)", umdStatusName(c->origin_code), c->func, c->file, c->line);
+        line(&s, "", "%s %s in %s (%s:%u)", t->have_root && c->code == t->code ? "met by the call as" : "because of",
+             umdStatusName(t->have_root && c->code == t->code ? c->code : c->origin_code), c->func, c->file, c->line);
         wrapped(&s, "", c->figures, 2);
     }
     line(&s, "", "raised by %s in %s (%s:%u), reached the run through %u hop(s)", d->module, d->func, d->file, d->line, d->hop_count);
@@ -296,14 +420,19 @@ void trouble_print(struct trouble *t, FILE *to, const char *head, uint64_t reset
         line(&s, "", "%u call(s) had been tried again as their advice says", t->retries);
     if (resets)
         line(&s, "", "resets of the device so far: %" PRIu64, resets);
-    print_next(&s, t);
-    line(&s, "record", "%08x:%u:%" PRIu64 " in the log of the driver (--log FILE)", d->id.boot, d->id.pid, d->id.seq);
+    print_next(&s, t, &story);
+    line(&s, "record", "%08x:%u:%" PRIu64 "%s%s", d->id.boot, d->id.pid, d->id.seq, t->log ? " in the log " : "; run again with --log FILE to have it in a log",
+         t->log ? t->log : "");
     pthread_mutex_unlock(&t->lock);
 }
 
 void trouble_print_line(const struct trouble *t, FILE *to)
 {
-    fprintf(to, "umd-train: %s: %s %s %s\n", umdStatusName(t->code), umdStatusString(t->code), t->detail.figures, umdStatusTodo(t->code));
+    char figures[sizeof(t->detail.figures)];
+
+    snprintf(figures, sizeof(figures), "%s", t->detail.figures);
+    tool_clean(figures);
+    fprintf(to, "umd-train: %s: %s %s %s\n", umdStatusName(t->code), umdStatusString(t->code), figures, umdStatusTodo(t->code));
 }
 
 void trouble_print_notices(struct trouble *t, FILE *to)

@@ -25,10 +25,15 @@ struct trouble {
     pthread_mutex_t lock;          /**< the callback runs on a thread of the driver */
     umdStatus code;                /**< first failure of a call; UMD_SUCCESS: none */
     umdErrorDetail detail;         /**< its record */
+    bool have_root;                /**< root is known: the call reported what an earlier failure led to */
+    umdErrorDetail root;
     bool have_async;
     umdErrorDetail async;          /**< first error that came by callback */
     char doing[96];                /**< what the run was about when the call failed */
     char own[256];                 /**< a failure of the run itself (wrong result, no memory), "" if none */
+    bool have_recovered;
+    umdErrorDetail recovered;      /**< first error that the driver recovered from */
+    const char *log;               /**< file that the driver's log goes to; NULL: none */
     uint32_t retries;              /**< calls that were tried again as their advice says, and then worked or not */
     uint32_t notice_count;
     struct trouble_notice notices[TROUBLE_NOTICES];
@@ -46,8 +51,15 @@ void trouble_notice(struct trouble *t, umdStatus code, const char *text);
 /** For umdContextSetErrorCallback; user is the struct trouble. */
 void trouble_callback(umdContext context, const umdErrorDetail *detail, void *user);
 
-/** One screen: what, where, why, what was done about it, what to do next. head: "stopped at step 4 of 80". */
-void trouble_print(struct trouble *t, FILE *to, const char *head, uint64_t resets);
+/** After the run: follows the causes of a ban to what it was for; an error by callback that stopped nothing becomes a notice. */
+void trouble_settle(struct trouble *t, bool went_well);
+/** Code that the failure is told by: of the root where it is known. */
+umdStatus trouble_root(const struct trouble *t);
+/** The device failed at work, as opposed to something that could not be had. */
+bool trouble_is_device(const struct trouble *t);
+
+/** One screen: what, where, why, what was done about it, what to do next. head: "stopped at step 4 of 80". started: a step was begun. */
+void trouble_print(struct trouble *t, FILE *to, const char *head, bool started, uint64_t resets);
 /** One line for a mistake in the arguments: "CODE: sentence (figures)". */
 void trouble_print_line(const struct trouble *t, FILE *to);
 /** The notices, one line each; nothing if there are none. */
