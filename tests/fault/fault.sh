@@ -4,6 +4,8 @@
 # usage: fault.sh UMD_TRAIN CASE CARRIER
 set -u
 train=$(readlink -f "$1") case=$2 carrier=$3 status=0
+source=$(readlink -f "$(dirname "$0")/../..")
+built=$(dirname "$train")/.. # the other tools
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
@@ -25,12 +27,30 @@ run() {
     [ "$status" -eq "$want" ] || die "exit status $want was expected"
 }
 
+# tool STATUS COMMAND...: as run, of any command; stdout goes where $to says.
+tool() {
+    want=$1
+    shift
+    status=0
+    "$@" >"$to" 2>err || status=$?
+    [ "$status" -eq "$want" ] || die "exit status $want was expected of $*"
+}
+
 # says FILE PATTERN...: each pattern is somewhere in it.
 says() {
     file=$1
     shift
     for pattern; do
         grep -Eq -e "$pattern" "$file" || die "$file does not say: $pattern"
+    done
+}
+
+# hushes FILE PATTERN...: none of the patterns is in it.
+hushes() {
+    file=$1
+    shift
+    for pattern; do
+        ! grep -Eq -e "$pattern" "$file" || die "$file should not say: $pattern"
     done
 }
 
@@ -60,7 +80,100 @@ case $case in
 hang)
     run 3 --faults 'hw.cu.hang[nth=20]=fire'
     stopped UMD_ERR_HW_HANG mlp_grad_weights1
-    says err 'step [23] of 3' ;;
+    says err 'step [23] of 3' '^  record +[0-9a-f]{8}:[0-9]+:[0-9]+; run again with --log FILE'
+    run 3 --faults 'hw.cu.hang[nth=20]=fire' --log log
+    says err '^  record +[0-9a-f]{8}:[0-9]+:[0-9]+ in the log log$'
+    UMD_LOG_FILE=env.log run 3 --faults 'hw.cu.hang[nth=20]=fire'
+    says err '^  record +[0-9a-f]{8}:[0-9]+:[0-9]+ in the log env.log$' ;;
+# The first copy of the set-up: whether the set-up or a step meets the hang, it is the device that failed, and no kernel.
+copy)
+    for watchdog in 1 100; do
+        run 3 --faults 'hw.sdma.hang[nth=1]=fire' --watchdog-ms $watchdog
+        screen
+        says err '^umd-train: stopped by a device error (at step [0-9]+ of 3|before the first step): UMD_ERR_HW_HANG$' '^  where +stream [0-9]+, submission [0-9]+' \
+            'kind=copy' '^  next +[A-Z].*copy or fill'
+        hushes err '^  (where|next|  ).*(workgroup|lane) [0-9]' '^  next.*(kernel|line)'
+    done ;;
+# Nobody's fault: the ring is reset and the work done again.
+ring)
+    run 0 --faults 'hw.cp.hang[nth=1]=fire' --report report.json
+    silent
+    says out '^went on after 1 x UMD_ERR_HW_HANG: .*recovered' '^3 steps, loss '
+    python3 -c 'import json; r = json.load(open("report.json")); assert [(n["name"], n["count"]) for n in r["went_on_after"]] == [("UMD_ERR_HW_HANG", 1)]' ||
+        die "the report does not have the reset"
+    run 3 --faults 'hw.cp.hang=fire'
+    screen
+    says out '^went on after [0-9]+ x UMD_ERR_HW_HANG: '
+    says err ': UMD_ERR_DEV_LOST_TOO_MANY_RESETS$' 'because of UMD_ERR_HW_HANG in ' ;;
+# What the log could not take is told once, at the end.
+log)
+    run 0 --log /dev/full
+    one_line; says err '^umd-train: the log /dev/full is not whole: [1-9][0-9]* record\(s\) could not be written: No space left on device$'
+    UMD_LOG_FILE=/nonexistent/log run 0
+    one_line; says err '^umd-train: the log /nonexistent/log is not whole: [1-9][0-9]* record\(s\) could not be written: No such file or directory$'
+    run 3 --log /dev/full --faults 'hw.cu.hang[nth=20]=fire'
+    says err 'UMD_ERR_HW_HANG$' 'the log /dev/full is not whole'
+    run 0 --log log
+    silent; only log ;;
+# Output that is lost is no success.
+output)
+    command -v "$built/umd-info" >/dev/null || die "umd-info is not built"
+    small="mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 1 --carrier $carrier"
+    for command in "$train $small" "$train --help" "$train --version" "$built/umd-info" "$built/umd-info --json" "$built/umd-info --help" \
+        "$built/umd-inject list" "$built/umd-inject list --json" "$built/umd-inject --help" "$built/umd-inject check hw.cu.hang=fire"; do
+        : >out
+        to=/dev/full
+        # shellcheck disable=SC2086
+        tool 2 $command
+        one_line; says err '^umd-(train|info|inject): standard output could not be written: No space left on device$'
+        to=out
+        # shellcheck disable=SC2086
+        tool 0 $command
+        silent
+    done
+    to=/dev/full
+    # shellcheck disable=SC2086
+    tool 3 "$train" $small --epochs 3 --faults 'hw.cu.hang[nth=103]=fire' # the fifth step has been told by then
+    says err 'UMD_ERR_HW_HANG$' 'standard output could not be written' ;;
+# A full pipe holds the run until it is read, so none of this depends on how fast the host is.
+signal)
+    : >out
+    python3 - "$train" "$carrier" 2>err <<'PY' || die "a signal did not do what it should"
+import json, os, signal, subprocess, sys
+
+def start(ignored, *more):
+    def set_up():
+        for s in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(s, signal.SIG_IGN if s == ignored else signal.SIG_DFL)
+    p = subprocess.Popen([sys.argv[1], "mlp", "--carrier", sys.argv[2], "--train-size", "96", "--test-size", "32", "--batch", "8",
+                          "--hidden", "32", "--epochs", "1000", *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=set_up)
+    assert "step" in p.stdout.readline()
+    return p
+
+for sig, ignored in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, None)):
+    p = start(ignored, "--log", "log", "--report", "report.json")
+    if ignored:
+        p.send_signal(ignored)
+    p.send_signal(sig)
+    _, err = p.communicate()
+    assert p.returncode == -sig, (p.returncode, err)
+    assert err.count("\n") == 1 and err.startswith("umd-train: stopped by %s at step " % sig.name) and " of 12000; loss " in err, err
+    r = json.load(open("report.json"))
+    assert r["interrupted"] is True and r["exit_status"] == 128 + sig and r["error"] is None, r
+    assert 5 <= r["result"]["steps"] < 12000 and r["result"]["test_accuracy"] is None, r["result"]
+    assert ("at step %d of" % r["result"]["steps"]) in err, err
+    lines = open("log").read().splitlines()
+    assert len(lines) > 5 and all(json.loads(l) for l in lines) and any('"Body":"library ends' in l for l in lines), lines[-2:]
+    assert sorted(n for n in os.listdir(".") if n.startswith("report")) == ["report.json"]
+
+# The step under way never ends: the second signal does not wait for it.
+p = start(None, "--watchdog-ms", "3600000", "--faults", "hw.cu.hang[nth=89]=fire")
+p.send_signal(signal.SIGINT)
+p.send_signal(signal.SIGTERM)
+_, err = p.communicate()
+assert p.returncode == -signal.SIGTERM and err == "", (p.returncode, err)
+PY
+    ;;
 wild)
     run 3 --faults 'hw.cu.wild_access[nth=2]=fire'
     stopped UMD_ERR_HW_PAGE_FAULT mlp_forward1
@@ -112,6 +225,53 @@ PY
     only report.json
     python3 -c 'import json; r = json.load(open("report.json")); assert r["exit_status"] == 3 and r["error"]["name"] == "UMD_ERR_HW_ILLEGAL_INSTRUCTION"' ||
         die "the report of a failed run is not what it should be" ;;
+numbers)
+    for option in epochs batch hidden train-size test-size watchdog-ms seed; do
+        for value in abc 1.5 -1 '' 99999999999999999999; do
+            run 1 "--$option=$value"; one_line; says err "^umd-train: --$option is '$value', not a whole number from [0-9]+ to [0-9]+; "
+        done
+    done
+    for value in abc -1 0 nan inf 101 ''; do
+        run 1 "--lr=$value"; one_line; says err "^umd-train: --lr is '$value', not a number above 0 and at most 100; "
+    done
+    only ;;
+files)
+    for option in data report log faults log-level; do
+        run 1 "--$option" ''; one_line; says err "--$option is empty"
+    done
+    run 1 --log same --report same; one_line; says err '--log same and --report same are the same file'
+    run 1 --log same --report "$PWD/./same"; one_line; says err 'are the same file'
+    only
+    touch same
+    ln -s same alias
+    run 1 --log same --report alias; one_line; says err 'are the same file'
+    rm same alias
+    mkfifo pipe
+    for path in /dev/full pipe; do
+        run 2 --report $path; one_line; says err "the report $path cannot be written: it is a device, pipe or socket, not a regular file; name a new file"
+        hushes out step
+    done
+    only pipe
+    rm pipe
+    run 1 --faults hw.cu.hang; one_line; says err UMD_ERR_FAULT_SPEC 'position=10 .*column=11'
+    run 2 --faults no/such.file; one_line; says err '^umd-train: the fault file no/such.file cannot be read: No such file'
+    for bytes in 'hw.cu.hang=fire\000' 'hw.cu.\033[31mhang=fire\n' '\377\376=fire\n'; do
+        # shellcheck disable=SC2059
+        printf "$bytes" >faults
+        run 2 --faults faults; one_line; says err '^umd-train: the fault file faults is not a text file$'
+        to=out
+        tool 1 "$built/umd-inject" check faults; one_line
+        ! LC_ALL=C grep -q "[^ -~]" err || die "raw bytes on stderr"
+    done
+    printf '# nothing\n\n' >faults
+    run 0 --faults faults; silent ;;
+version)
+    version=$(sed -n "s/^ *version: '\([^']*\)'.*/\1/p" "$source/meson.build" | head -n 1)
+    to=out
+    for command in "$train" "$built/umd-info" "$built/umd-inject" "$source/tools/quickstart" "$source/tools/check"; do
+        tool 0 "$command" --version
+        silent; says out "^$(basename "$command") $version\$"
+    done ;;
 input)
     run 1 --faults 'hw.cu.hang[nth=x]=fire'; one_line; says err UMD_ERR_FAULT_SPEC 'position=15 .*column=16'
     run 1 --faults 'no.such.site=fire'; one_line; says err UMD_ERR_FAULT_SPEC 'position=[0-9]+ '
