@@ -374,7 +374,7 @@ static void settle_root_locked(struct trouble *t)
             break;
         d = cause;
     }
-    if (d.code == UMD_ERR_CTX_BANNED && d.origin_code != UMD_ERR_CTX_BANNED)
+    if (d.code == UMD_SUCCESS || (d.code == UMD_ERR_CTX_BANNED && d.origin_code != UMD_ERR_CTX_BANNED))
         d.code = d.origin_code;
     if (d.code == UMD_ERR_CTX_BANNED && t->have_async)
         d = t->async;
