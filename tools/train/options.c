@@ -128,12 +128,18 @@ static bool check(const struct train_options *o)
            one_of("carrier", o->carrier, carriers, "direct, loopback");
 }
 
-static bool take_numbers(struct train_options *o, char *const texts[NUMBER_COUNT], const char *rate)
+/* Options with a value, as popt hands them out. The strings live as long as the process, as the options point to them. */
+enum { W_DATA = NUMBER_COUNT, W_RATE, W_FAULTS, W_REPORT, W_LOG, W_LEVEL, W_MODE, W_CARRIER, WORD_COUNT };
+static struct word {
+    char *text, *held; /* held: what to free when the option comes again */
+} words[WORD_COUNT];
+
+static bool take_numbers(struct train_options *o)
 {
     unsigned long long v[NUMBER_COUNT];
 
     for (int i = 0; i < NUMBER_COUNT; i++) {
-        if (!parse_number(&numbers[i], texts[i], &v[i]))
+        if (!parse_number(&numbers[i], words[i].text, &v[i]))
             return false;
     }
     o->epochs = (int)v[N_EPOCHS];
@@ -143,7 +149,7 @@ static bool take_numbers(struct train_options *o, char *const texts[NUMBER_COUNT
     o->train_size = (int)v[N_TRAIN_SIZE];
     o->test_size = (int)v[N_TEST_SIZE];
     o->watchdog_ms = (int)v[N_WATCHDOG];
-    return parse_rate(rate, &o->rate);
+    return parse_rate(words[W_RATE].text, &o->rate);
 }
 
 /* A word after the options: the workload, once. */
@@ -164,57 +170,77 @@ static bool take_words(poptContext pc, const struct workload **workload_out)
     return usage("unknown workload '%s'; there is: %s", name, workloads[0]->name);
 }
 
+static int next_option(poptContext pc)
+{
+    int rc;
+
+    while ((rc = poptGetNextOpt(pc)) > 0) {
+        struct word *w = &words[rc - 1];
+        free(w->held);
+        w->held = w->text;
+    }
+    return rc;
+}
+
+static bool take_values(poptContext pc, struct train_options *o, const struct workload **workload_out)
+{
+    o->data_dir = words[W_DATA].text;
+    o->faults = words[W_FAULTS].text;
+    o->report = words[W_REPORT].text;
+    o->log = words[W_LOG].text;
+    o->log_level = words[W_LEVEL].text;
+    o->mode = words[W_MODE].text;
+    o->carrier = words[W_CARRIER].text;
+    return take_words(pc, workload_out) && take_numbers(o) && check(o);
+}
+
 enum options_result options_parse(int argc, const char **argv, struct train_options *o, const struct workload **workload_out)
 {
     int show_help = 0, show_version = 0, verify = 0, quiet = 0;
-    static char *strings[7]; /* for the life of the process, as the options point to them */
-    static char *texts[NUMBER_COUNT], *rate = (char *)"0.2";
+
     for (int i = 0; i < NUMBER_COUNT; i++)
-        texts[i] = (char *)numbers[i].fallback;
-#define NUMBER(n_)                                                                                       \
-    { numbers[n_].name, 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &texts[n_], 0, numbers[n_].help, numbers[n_].argument }
+        words[i].text = (char *)numbers[i].fallback;
+    words[W_RATE].text = (char *)"0.2";
+    words[W_MODE].text = (char *)"threaded";
+    words[W_CARRIER].text = (char *)"direct";
+#define WORD(w_, name_, flags_, help_, argument_) { name_, 0, POPT_ARG_STRING | (flags_), &words[w_].text, (w_) + 1, help_, argument_ }
+#define NUMBER(n_) WORD(n_, numbers[n_].name, POPT_ARGFLAG_SHOW_DEFAULT, numbers[n_].help, numbers[n_].argument)
     const struct poptOption table[] = {
-        { "data", 0, POPT_ARG_STRING, &strings[0], 0, "train on MNIST's IDX files in DIR, plain or .gz (default: built-in digits)", "DIR" },
+        WORD(W_DATA, "data", 0, "train on MNIST's IDX files in DIR, plain or .gz (default: built-in digits)", "DIR"),
         NUMBER(N_EPOCHS), NUMBER(N_BATCH), NUMBER(N_HIDDEN),
-        { "lr", 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &rate, 0, "learning rate at its top", "R" },
-        NUMBER(N_SEED), NUMBER(N_TRAIN_SIZE), NUMBER(N_TEST_SIZE), NUMBER(N_WATCHDOG),
+        WORD(W_RATE, "lr", POPT_ARGFLAG_SHOW_DEFAULT, "learning rate at its top", "R"),
+        NUMBER(N_SEED), NUMBER(N_TRAIN_SIZE), NUMBER(N_TEST_SIZE),
         { "verify", 0, POPT_ARG_NONE, &verify, 0, "hold gradients of some steps against a host reference", NULL },
-        { "faults", 0, POPT_ARG_STRING, &strings[1], 0, "break something: a fault specification, or a file that holds one", "SPEC|FILE" },
-        { "report", 0, POPT_ARG_STRING, &strings[2], 0, "write the run as JSON", "FILE" },
-        { "log", 0, POPT_ARG_STRING, &strings[3], 0, "write the driver's log as JSON lines", "FILE" },
-        { "log-level", 0, POPT_ARG_STRING, &strings[4], 0, "levels of the log, such as umd.mem=trace,kmd=debug,warn", "SPEC" },
-        { "mode", 0, POPT_ARG_STRING, &strings[5], 0, "threaded (default), stepped or functional", "MODE" },
-        { "carrier", 0, POPT_ARG_STRING, &strings[6], 0, "direct (default) or loopback", "NAME" },
+        WORD(W_FAULTS, "faults", 0, "break something: a fault specification, or a file that holds one", "SPEC|FILE"),
+        WORD(W_REPORT, "report", 0, "write the run as JSON", "FILE"),
+        WORD(W_LOG, "log", 0, "write the driver's log as JSON lines", "FILE"),
+        WORD(W_LEVEL, "log-level", 0, "levels of the log, such as umd.mem=trace,kmd=debug,warn", "SPEC"),
+        WORD(W_MODE, "mode", 0, "threaded (default), stepped or functional", "MODE"),
+        WORD(W_CARRIER, "carrier", 0, "direct (default) or loopback", "NAME"),
+        NUMBER(N_WATCHDOG),
         { "quiet", 'q', POPT_ARG_NONE, &quiet, 0, "no progress", NULL },
         { "help", 'h', POPT_ARG_NONE, &show_help, 0, "show this", NULL },
         { "version", 'V', POPT_ARG_NONE, &show_version, 0, "show the version", NULL },
         POPT_TABLEEND
     };
 #undef NUMBER
+#undef WORD
     poptContext pc = poptGetContext("umd-train", argc, argv, table, 0);
     poptSetOtherOptionHelp(pc, "WORKLOAD [OPTION...]\nTrains a neural network on the simulated GPU.\n");
-    int rc = poptGetNextOpt(pc);
-    enum options_result result = OPTIONS_BAD;
+    int rc = next_option(pc);
+    enum options_result result = OPTIONS_DONE;
 
     if (rc < -1) {
         usage("%s: %s", poptBadOption(pc, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
+        result = OPTIONS_BAD;
     } else if (show_help) {
         print_help(pc);
-        result = OPTIONS_DONE;
     } else if (show_version) {
         printf("umd-train %s\n", PETREL_VERSION);
-        result = OPTIONS_DONE;
     } else {
-        o->data_dir = strings[0];
-        o->faults = strings[1];
-        o->report = strings[2];
-        o->log = strings[3];
-        o->log_level = strings[4];
-        o->mode = strings[5] ? strings[5] : "threaded";
-        o->carrier = strings[6] ? strings[6] : "direct";
         o->verify = verify;
         o->quiet = quiet;
-        result = take_words(pc, workload_out) && take_numbers(o, texts, rate) && check(o) ? OPTIONS_RUN : OPTIONS_BAD;
+        result = take_values(pc, o, workload_out) ? OPTIONS_RUN : OPTIONS_BAD;
     }
     poptFreeContext(pc);
     return result;
