@@ -95,7 +95,10 @@ static int read_faults(struct train_run *run)
         return fail_line(TRAIN_NO_START, "the fault file %s is not a text file%s", o->faults, "");
     }
     o->faults = text;
-    return check_rules(run);
+    int status = check_rules(run);
+    if (o->faults != text)
+        free(text);
+    return status;
 }
 
 /*

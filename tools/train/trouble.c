@@ -332,7 +332,7 @@ static int advice_text(const struct trouble *t, const struct story *story, char 
         out[0] = (char)(out[0] - 'a' + 'A');
     used += (size_t)snprintf(out + used, out_B - used, "%s%s.", used ? ". " : "",
                              is_copy      ? "The job was a copy or fill: look at the figures above; when it repeats, suspect the device"
-                             : has_kernel ? "The line is not known: look at the kernel and the pc above, and build its code object with line tables"
+                             : has_kernel ? "The line is not known: look at the kernel and the pc above"
                                           : "Look at the figures above");
     return (int)used;
 }
