@@ -8,8 +8,6 @@
 /*
  * A statically linked, position-independent (-static-pie style, ET_DYN, base 0) ELF64 RISC-V file, medany code model, with
  * R_RISCV_RELATIVE relocations only. Section ".petrel.kernels" is an array of struct petrel_kernel_meta, one per PETREL_KERNEL.
- * Section ".petrel.cfg" (optional, allocated) holds convergence data: array of struct petrel_reconv, sorted by branch_off; the
- * compute unit computes the same from the code where it is absent.
  */
 #define PETREL_KERNEL_META_SECTION ".petrel.kernels"
 struct petrel_kernel_meta {

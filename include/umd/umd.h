@@ -18,7 +18,7 @@ extern "C" {
  * - Arguments are checked first; a call that fails with a code of the "param" range has changed nothing. Outputs (`*_out`) are untouched on failure.
  * - Safe from any thread. Handles are values with a generation, never addresses; a stale one is told apart from a wrong one (D8).
  * - After device loss each call returns the same UMD_ERR_DEV_LOST_* at once; destroy calls free what they own and succeed (B7).
- * - In a child after fork each call returns UMD_ERR_CTX_FORKED.
+ * - In a child after fork each call returns UMD_ERR_CTX_FORKED; before umdInit and after the last umdShutdown UMD_ERR_INIT_REQUIRED.
  * - Any call may return UMD_ERR_PARAM_NULL, UMD_ERR_HANDLE_*, UMD_ERR_CTX_*, UMD_ERR_DEV_LOST_*, UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_INTERNAL*; each
  *   lists what else. A call that meets a failed job of its context returns that job's code, with the job's record as detail.
  * - Times are nanoseconds of the device's clock unless named otherwise; sizes are bytes (_B).
@@ -55,7 +55,8 @@ typedef struct umdInitDesc {
 } umdInitDesc;
 
 /**
- * Brings the stack up; counted, umdShutdown gives back. desc NULL: all defaults.
+ * Brings the stack up; counted, umdShutdown gives back. desc NULL: all defaults. While it is up desc is checked and otherwise ignored: the first
+ * call decides.
  * Codes: UMD_ERR_PARAM_STRUCT_SIZE, UMD_ERR_CONFIG_VALUE, UMD_ERR_FAULT_SPEC, every UMD_ERR_INIT_*, UMD_ERR_RES_*.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdInit(const umdInitDesc *desc);
