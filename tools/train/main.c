@@ -15,6 +15,7 @@
 #include "digits.h"
 #include "fault_plan.h"
 #include "options.h"
+#include "sys.h"
 
 #define DEFAULT_TRAIN_SIZE 20000u
 #define MAX_FAULT_FILE_B 65536
@@ -324,6 +325,8 @@ int main(int argc, char **argv)
     if (run.opt.report && !report_probe(run.opt.report, why, sizeof(why)))
         return fail_line(TRAIN_NO_START, "%s%s", why, "");
     trouble_init(&run.trouble);
+    if (strcmp(run.opt.mode, "stepped") == 0)
+        umd_sys_step_begin(run.opt.seed); /* to the end of the process: the first and the last line of the log are virtual, too */
     int status = set_up_log(&run);
     if (status == TRAIN_DONE)
         status = read_faults(&run);
