@@ -39,6 +39,18 @@ void hw_kick(struct hw_device *dev)
     umd_mutex_unlock(&dev->lock);
 }
 
+/*
+ * The giver's hold may come just before the thread, which has looked already, says idle and ends it. Who holds after a kick is safe:
+ * either the thread sees the kick and holds again, or this hold stands. The second kick makes it look once more, should it have taken
+ * the first one before the hold: no hold is left without a look to come.
+ */
+void hw_ask(struct hw_device *dev)
+{
+    atomic_store(&dev->kick, true);
+    hw_clock_hold(&dev->clock);
+    hw_kick(dev);
+}
+
 static void device_reset(struct hw_device *dev)
 {
     for (uint32_t i = 0; i < PETREL_RING_COUNT; i++)

@@ -133,6 +133,8 @@ struct hw_device {
 
 /* device.c */
 void hw_kick(struct hw_device *dev);
+/** A kick for work that was given: the idle clock stands until the device thread has looked. */
+void hw_ask(struct hw_device *dev);
 /** True on the device's own thread, and everywhere in stepped mode. */
 bool hw_on_device_thread(const struct hw_device *dev);
 /** Acts on asked resets. Device thread, between engine steps. */

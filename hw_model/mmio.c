@@ -109,7 +109,7 @@ static void ring_write(struct hw_ring *ring, enum hw_ring_reg reg, uint64_t v)
         hw_clock_hold(&ring->dev->clock);
     hw_ring_set(ring, reg, v);
     if (asks)
-        hw_kick(ring->dev);
+        hw_ask(ring->dev);
 }
 
 static void fw_control_write(struct hw_device *dev, uint64_t v)
@@ -121,7 +121,7 @@ static void fw_control_write(struct hw_device *dev, uint64_t v)
         v = 0; /* boots once per power-up */
     if (v == 1)
         atomic_store(&dev->fw_asked, true);
-    hw_kick(dev);
+    hw_ask(dev);
 }
 
 static void reset_write(struct hw_device *dev, uint64_t v)
@@ -131,7 +131,7 @@ static void reset_write(struct hw_device *dev, uint64_t v)
     if (hw_on_device_thread(dev))
         hw_service_reset(dev);
     else
-        hw_kick(dev);
+        hw_ask(dev);
 }
 
 static void mmio_write(struct hw_device *dev, uint32_t off, uint8_t width, uint64_t v)
@@ -156,7 +156,7 @@ static void mmio_write(struct hw_device *dev, uint32_t off, uint8_t width, uint6
         hw_clock_hold(&dev->clock);
         atomic_store(&dev->regs[HW_REG_SELFTEST], PETREL_SELFTEST_RUNNING);
         atomic_store(&dev->selftest_asked, true);
-        hw_kick(dev);
+        hw_ask(dev);
         return;
     case HW_REG_IH_STATUS:
         atomic_fetch_and(&dev->regs[HW_REG_IH_STATUS], ~(v & 1u));

@@ -3,6 +3,7 @@
 #include "hw_fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -350,6 +351,35 @@ static void test_register_storm(void **state)
     hwt_destroy(t);
 }
 
+struct ringer { struct hwt *t; uint32_t ring; };
+
+static void *ring_for_nothing(void *arg)
+{
+    struct ringer *r = arg;
+    for (uint32_t i = 0; i < 50; i++)
+        hw_write32(r->t->dev, PETREL_RING_REG(r->ring, WPTR), 0);
+    return NULL;
+}
+
+/* A doorbell holds the idle clock until the device has looked, whatever it found: no hold is left behind. */
+static void test_no_hold_is_left(void **state)
+{
+    struct hwt *t = hwt_boot(HW_RUN_THREADED);
+    for (uint32_t round = 0; round < 200; round++) {
+        struct ringer r[2] = { { t, 0 }, { t, 1 } };
+        pthread_t threads[2];
+        for (uint32_t i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, ring_for_nothing, &r[i]), 0);
+        for (uint32_t i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        const uint64_t from_ns = hwt_r64(t, R_CLOCK_NS), host_ns = wall_ns();
+        while (hwt_r64(t, R_CLOCK_NS) <= from_ns + 1000 && wall_ns() - host_ns < 20000000000ull)
+            sched_yield();
+        assert_true(hwt_r64(t, R_CLOCK_NS) > from_ns + 1000);
+    }
+    hwt_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_stepped_is_deterministic),
         cmocka_unit_test(test_small_budgets),
         cmocka_unit_test(test_register_storm),
+        cmocka_unit_test(test_no_hold_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
