@@ -131,7 +131,7 @@ struct petrel_job {
     enum petrel_job_state state;    /* scheduler lock, as all below */
     uint32_t ib_count, dep_count, dep_next;
     uint64_t id, queue_id, context_id, cmdbuf_id, seq;
-    uint64_t submit_ns, start_ns, progress_ns, end_ns, progress_base, progress, progress_asked;
+    uint64_t submit_ns, start_ns, progress_ns, end_ns, progress_base, progress;
     bool waiting, irq_lost;
     int error;                      /* set before the end: what it will end with */
     struct dma_fence_cb dep_cb;

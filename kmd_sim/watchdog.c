@@ -25,7 +25,7 @@ static void watch_new_locked(struct petrel_ring *ring, struct petrel_job *job, u
 static void warn_long_locked(struct petrel_ring *ring, struct petrel_job *job, uint64_t now)
 {
     umdErrorDetail record;
-    const uint64_t elapsed = now - job->start_ns;
+    const uint64_t elapsed = now > job->start_ns ? now - job->start_ns : 0; /* rings run ahead of the clock, and so do starts */
     if (elapsed < ring->next_long_ns)
         return;
     PETREL_RAISE(&record, job->context_id, (umdRecordId){0}, UMD_ERR_HW_LONG_RUNNING,

@@ -166,6 +166,28 @@ static void test_stages(void **state)
     assert_int_equal(query(env, s.q[0]).jobs_done, 2);
 }
 
+/* A job that stood still before anybody asked has stood still: the question itself is no progress. */
+static void test_first_look(void **state)
+{
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    uint32_t t = syncobj(env, 0), never = syncobj(env, 0);
+    struct drm_petrel_wait w;
+    uint64_t ib = ib_begin(env);
+    ib_fill(env, VA_A, 4096, 5); /* the ring's counter does not stand at 0 any more */
+    assert_int_equal(exec(env, s.q[0], ib, 0, 0, t, 1), 0);
+    assert_int_equal(wait_point(env, t, 1, FOREVER, &w), 0);
+    ib = ib_begin(env);
+    ib_wait(env, VA_B, 1);
+    assert_int_equal(exec(env, s.q[0], ib, 0, 0, t, 2), 0);
+    assert_int_equal(wait_point(env, never, 1, 4000000, &w), -ETIME); /* an eighth of the watchdog's time is 2.5 ms */
+    assert_int_equal(wait_point(env, t, 2, 1000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_STALLED);
+    assert_in_range(w.progress_ns, w.submit_ns, w.submit_ns + 2000000);
+    __atomic_store_n(s.pf, 1, __ATOMIC_RELEASE);
+    assert_int_equal(wait_point(env, t, 2, FOREVER, &w), 0);
+}
+
 /* The high queue's job was submitted last and goes first once the ring is free; equals take turns. */
 static void test_priority(void **state)
 {
@@ -281,7 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         THREADED(test_core), STEPPED(test_core), THREADED(test_timeline), THREADED(test_cross_queue), STEPPED(test_cross_queue),
-        THREADED(test_stages), STEPPED(test_stages), STEPPED(test_priority), THREADED(test_queue_full), STEPPED(test_queue_full),
+        THREADED(test_stages), STEPPED(test_stages), STEPPED(test_first_look), STEPPED(test_priority), THREADED(test_queue_full), STEPPED(test_queue_full),
         THREADED(test_destroy), STEPPED(test_destroy), THREADED(test_close_in_flight), STEPPED(test_close_in_flight),
         THREADED(test_remove_in_flight), STEPPED(test_remove_in_flight),
     };
