@@ -364,6 +364,7 @@ static umdStatus code_of_stage(uint32_t stage)
     case DRM_PETREL_STAGE_NONE: return UMD_ERR_WAIT_NOT_SUBMITTED;
     case DRM_PETREL_STAGE_DEPENDENCY: return UMD_ERR_WAIT_DEPENDENCY;
     case DRM_PETREL_STAGE_QUEUED: return UMD_ERR_WAIT_QUEUED;
+    case DRM_PETREL_STAGE_DONE: /* as the time ran out: the next wait tells */
     case DRM_PETREL_STAGE_RUNNING: return UMD_STATUS_TIMEOUT_PROGRESS;
     case DRM_PETREL_STAGE_STALLED: return UMD_ERR_WAIT_STALLED;
     case DRM_PETREL_STAGE_SIGNAL_LOST: return UMD_ERR_WAIT_SIGNAL_LOST;
