@@ -48,10 +48,12 @@ static void nearest_text(struct petrel_job *job, uint64_t va, char *buf, size_t 
                  distance == 0 ? "inside" : below ? "behind" : "before");
 }
 
-/* A private address that faults is beside the lane's own window: its stack has run over. */
-static bool is_private(uint64_t va, uint32_t private_B)
+/* A private address that a kernel's access faults at is beside the lane's own window: its stack has run over. Copies have no stack. */
+static bool is_stack_overflow(const struct petrel_ring *ring, const struct drm_petrel_event *event, uint32_t fault)
 {
-    return va >= PETREL_PRIVATE_BASE - private_B && va < PETREL_PRIVATE_END;
+    return (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS) && ring->index == DRM_PETREL_QUEUE_COMPUTE && event->pc &&
+           PETREL_FAULT_INFO_ACCESS(event->fault_info) != PETREL_ACCESS_EXEC &&
+           event->va >= PETREL_PRIVATE_BASE - ring->dev->info.private_B && event->va < PETREL_PRIVATE_END;
 }
 
 static const char *trap_name(uint64_t data)
@@ -83,7 +85,7 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     nearest[0] = '\0';
     if (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS || fault == PETREL_FAULT_MISALIGNED)
         nearest_text(job, event->va, nearest, sizeof(nearest));
-    if ((fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS) && is_private(event->va, ring->dev->info.private_B)) {
+    if (is_stack_overflow(ring, event, fault)) {
         code = UMD_ERR_HW_STACK_OVERFLOW;
         snprintf(nearest, sizeof(nearest), " private_B=%u", ring->dev->info.private_B);
     } else if (fault == PETREL_FAULT_TRAP) {

@@ -169,6 +169,17 @@ static void test_page_fault(void **state)
     assert_int_equal(info(env).reset_count, 1);
 }
 
+/* An address in the lanes' private windows is no stack that ran over where no kernel runs. */
+static void test_copy_to_private(void **state)
+{
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    assert_int_equal(fill(env, &s, s.q, PETREL_PRIVATE_BASE + MB, 1), 0);
+    assert_int_equal(wait_last(env, &s), -EFAULT);
+    assert_int_equal(figure(&env->detail, "va"), PETREL_PRIVATE_BASE + MB);
+    banned(env, &s, UMD_ERR_HW_PAGE_FAULT, PETREL_FAULT_PAGE);
+}
+
 static void test_packet_fault(void **state)
 {
     struct kmd_env *env = *state;
@@ -373,7 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_up),
-        THREADED(test_page_fault), STEPPED(test_page_fault), THREADED(test_packet_fault), STEPPED(test_packet_fault),
+        THREADED(test_page_fault), STEPPED(test_page_fault), STEPPED(test_copy_to_private), THREADED(test_packet_fault), STEPPED(test_packet_fault),
         THREADED(test_stuck), STEPPED(test_stuck), THREADED(test_spin), STEPPED(test_spin), THREADED(test_cp_hang), STEPPED(test_cp_hang),
         STEPPED(test_long), THREADED(test_irq_lost), STEPPED(test_irq_lost), THREADED(test_off_bus), STEPPED(test_off_bus),
         THREADED(test_reset_fails), STEPPED(test_reset_fails), STEPPED(test_device_reset), /* its order of events needs the device's time, not the host's */
