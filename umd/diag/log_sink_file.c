@@ -12,6 +12,7 @@
 #include "log_internal.h"
 
 #define RETRY_NS 1000000000ull
+#define OPEN_TRIES 4
 
 static size_t format_time(char *buf, size_t size, uint64_t real_ns)
 {
@@ -72,33 +73,44 @@ static void rotate(struct umd_log_sink *s)
     }
 }
 
-/* A file of one process: the lock goes with the descriptor, however the process ends. A device or pipe may be shared. 0 or errno. */
-static int open_locked(struct umd_log_sink *s, int more)
+/*
+ * A file of one process: the lock goes with the descriptor, however the process ends. A device or pipe may be shared. Until the lock is
+ * had the file may be another's: nothing is done to it, and one that its owner has rotated away since the open is left. 0 or errno.
+ */
+static int open_locked(struct umd_log_sink *s)
 {
-    struct stat st;
+    struct stat st, at;
 
-    errno = 0;
-    int fd = umd_sys()->open(s->path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | more, 0644);
-    if (fd < 0)
-        return errno ? errno : EIO;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    for (int tries = 0; tries < OPEN_TRIES; tries++) {
+        errno = 0;
+        int fd = umd_sys()->open(s->path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, 0644);
+        if (fd < 0)
+            return errno ? errno : EIO;
+        bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+        bool taken = regular && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!taken && (!regular || (stat(s->path, &at) == 0 && at.st_dev == st.st_dev && at.st_ino == st.st_ino))) {
+            s->fd = fd;
+            return 0;
+        }
         umd_sys()->close(fd);
-        return EBUSY;
+        if (taken)
+            break;
     }
-    s->fd = fd;
-    return 0;
+    return EBUSY;
 }
 
 int umd_log_sink_open(struct umd_log_sink *s)
 {
     int saved = errno;
-    int err = open_locked(s, 0); /* another process's file is not rotated away under it */
+    int err = open_locked(s); /* another process's file is not rotated away under it */
 
     if (!err && umd_sys()->file_size(s->path) > 0) {
         rotate(s);
         umd_sys()->close(s->fd);
         s->fd = -1;
-        err = open_locked(s, O_TRUNC);
+        err = open_locked(s);
+        if (!err)
+            (void)!ftruncate(s->fd, 0); /* what could not be moved */
     }
     errno = saved;
     if (err)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 UMD_LOG_MODULE("umd.test.sink");
@@ -86,6 +87,58 @@ static void a_file_is_of_one_process(void **state)
     /* Given back, it can be opened again. */
     assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+/* The file's owner, at work while another process opens the file: puts what was there away and locks a new one of its own. */
+struct owner { char path[256], old[272]; int opens, before, after, fd; };
+static struct owner owner;
+
+static void owner_takes(void)
+{
+    (void)rename(owner.path, owner.old);
+    owner.fd = open(owner.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (owner.fd < 0 || flock(owner.fd, LOCK_EX | LOCK_NB) != 0 || write(owner.fd, "the owner's\n", 12) != 12)
+        abort();
+}
+
+static int open_in_a_race(const char *path, int flags, unsigned mode)
+{
+    int number = ++owner.opens;
+
+    if (number == owner.before)
+        owner_takes();
+    int fd = umd_sys_default()->open(path, flags, mode);
+    if (number == owner.after)
+        owner_takes();
+    return fd;
+}
+
+/* Whenever the other process comes, its file stays whole and in its place. */
+static void a_race_for_a_file_is_lost_cleanly(void **state)
+{
+    static const struct { int before, after; } races[] = { { 0, 1 }, { 2, 0 }, { 0, 2 } };
+    struct umd_sys table = *umd_sys_default();
+
+    (void)state;
+    table.open = open_in_a_race;
+    for (size_t i = 0; i < sizeof(races) / sizeof(races[0]); i++) {
+        owner = (struct owner){ .before = races[i].before, .after = races[i].after, .fd = -1 };
+        snprintf(owner.path, sizeof(owner.path), "%s%zu", scratch("raced"), i);
+        snprintf(owner.old, sizeof(owner.old), "%s.moved", owner.path);
+        assert_int_equal(umdLogOpenFile(owner.path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+        UMD_LOG(UMD_LOG_INFO, "an earlier run");
+        umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+        umd_sys_set(&table);
+        umdStatus st = umdLogOpenFile(owner.path, UMD_LOG_FORMAT_TEXT, "info");
+        umd_sys_set(NULL);
+        assert_int_equal(st, UMD_ERR_RES_FILE);
+        assert_non_null(strstr(last_error().figures, "errno=16"));
+        assert_true(owner.fd >= 0);
+        assert_string_equal(slurp(owner.path), "the owner's\n");
+        close(owner.fd);
+        unlink(owner.path);
+        unlink(owner.old);
+    }
 }
 
 static void bad_path_is_one_clear_error(void **state)
@@ -325,7 +378,8 @@ static void bad_environment_only_degrades(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(a_file_is_of_one_process), cmocka_unit_test(bad_path_is_one_clear_error),
+        cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(a_file_is_of_one_process),
+        cmocka_unit_test(a_race_for_a_file_is_lost_cleanly), cmocka_unit_test(bad_path_is_one_clear_error),
         cmocka_unit_test(full_disk_degrades_warns_once_and_recovers), cmocka_unit_test(a_blocked_sink_blocks_nobody),
         cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
         cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
