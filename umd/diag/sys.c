@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sys.c - the default table of host functions with its fault sites, and stepped mode's virtual time and ids. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -252,7 +253,10 @@ void umd_sys_step_begin(uint64_t seed)
 
 void umd_sys_step_end(void)
 {
-    if (atomic_fetch_sub(&step_depth, 1) != 1)
+    uint32_t depth = atomic_fetch_sub(&step_depth, 1);
+
+    assert(depth);
+    if (depth != 1)
         return;
     atomic_store(&stepped, false);
     umd_log_step_reset();

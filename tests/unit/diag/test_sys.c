@@ -158,6 +158,27 @@ static void stepped_mode_is_virtual(void **state)
     assert_int_equal(umd_sys()->pid(), getpid());
 }
 
+/* A program is in virtual time before the library is, and stays in it: the library's begin and end change nothing. */
+static void stepped_mode_is_counted(void **state)
+{
+    (void)state;
+    umd_sys_step_begin(7);
+    uint64_t epoch = umd_sys()->real_ns();
+    umd_sys_step_set_clock(900);
+    umd_sys_step_begin(8);
+    assert_int_equal(umd_sys()->mono_ns(), 900);
+    assert_true(umd_sys()->real_ns() == epoch + 900);
+    umd_sys_step_end();
+    assert_true(umd_sys_stepped());
+    assert_int_equal(umd_sys()->mono_ns(), 900);
+    umd_sys_step_end();
+    assert_false(umd_sys_stepped());
+    umd_sys_step_begin(7);
+    assert_int_equal(umd_sys()->mono_ns(), 0);
+    umd_sys_step_end();
+    assert_false(umd_sys_stepped());
+}
+
 static void wrong_order(void *arg)
 {
     struct umd_mutex low, high;
@@ -296,7 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocations_are_zeroed_and_counted), cmocka_unit_test(failed_allocation_raises_at_the_caller),
         cmocka_unit_test(library_survives_without_memory), cmocka_unit_test(injected_host_failures),
-        cmocka_unit_test(memfd_is_sized_and_cannot_shrink), cmocka_unit_test(stepped_mode_is_virtual), cmocka_unit_test(locks_have_ranks),
+        cmocka_unit_test(memfd_is_sized_and_cannot_shrink), cmocka_unit_test(stepped_mode_is_virtual), cmocka_unit_test(stepped_mode_is_counted), cmocka_unit_test(locks_have_ranks),
         cmocka_unit_test(freeing_what_is_not_ours_aborts), cmocka_unit_test(conditions_time_out_and_wake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
