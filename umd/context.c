@@ -319,43 +319,37 @@ umdStatus umdContextGetStatus(umdContext context)
     return umd_call_leave(&call, st);
 }
 
-struct idle_list { struct umd_stream *streams[64]; uint32_t count; };
-
-/* Streams with unfinished work, referenced. False: there may be more. */
-static bool collect(struct umd_context *ctx, struct idle_list *l)
+/* The youngest stream older than *below_io that has unfinished work, referenced, and *below_io its number; NULL: none. */
+static struct umd_stream *next_busy(struct umd_context *ctx, uint64_t *below_io)
 {
-    bool all = true;
+    struct umd_stream *found;
 
-    l->count = 0;
     umd_mutex_lock(&ctx->lock);
-    for (struct umd_object *o = ctx->children; o; o = o->next) {
-        struct umd_stream *s = (struct umd_stream *)o;
-        if (o->type != UMD_OBJ_STREAM || atomic_load(&s->done_point) >= atomic_load(&s->last_point))
-            continue;
-        if (l->count == 64) {
-            all = false;
-            break;
+    do {
+        found = NULL;
+        for (struct umd_object *o = ctx->children; o; o = o->next) {
+            struct umd_stream *s = (struct umd_stream *)o;
+            if (o->type == UMD_OBJ_STREAM && s->number < *below_io && (!found || s->number > found->number) &&
+                atomic_load(&s->done_point) < atomic_load(&s->last_point))
+                found = s;
         }
-        if (!umd_object_tryref(o))
-            continue;
-        l->streams[l->count++] = s;
-    }
+        if (found)
+            *below_io = found->number;
+    } while (found && !umd_object_tryref(&found->obj)); /* its last user is freeing it */
     umd_mutex_unlock(&ctx->lock);
-    return all;
+    return found;
 }
 
 void umd_context_idle(struct umd_context *ctx)
 {
-    struct idle_list l;
-    bool all;
+    uint64_t below = UINT64_MAX;
+    struct umd_stream *s;
 
-    do {
-        all = collect(ctx, &l);
-        for (uint32_t i = 0; i < l.count; i++) {
-            umd_stream_idle(l.streams[i]);
-            umd_object_put(&l.streams[i]->obj);
-        }
-    } while (!all);
+    /* Each stream once: others may go on submitting, and a wait that cannot be made must not be tried for ever. */
+    while ((s = next_busy(ctx, &below))) {
+        umd_stream_idle(s);
+        umd_object_put(&s->obj);
+    }
 }
 
 /* ---- Callbacks ---- */

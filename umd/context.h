@@ -41,7 +41,7 @@ UMD_MUST_CHECK umdStatus umd_context_check(struct umd_context *ctx);
 UMD_MUST_CHECK umdStatus umd_context_adopt(struct umd_context *ctx, struct umd_object *child);
 /** Takes a child out again and drops its reference to the context. */
 void umd_context_disown(struct umd_object *child);
-/** Waits until no stream of the context has unfinished work. Failed work counts as finished. */
+/** Waits for the work that the context's streams have when it looks at each. Failed work counts as finished. */
 void umd_context_idle(struct umd_context *ctx);
 /** First failure wins. True: it was news. state_lock of the device held. */
 bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail *detail);
