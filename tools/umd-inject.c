@@ -87,8 +87,7 @@ int main(int argc, char **argv)
         POPT_TABLEEND
     };
     tool_start();
-    /* What is wrong is told below; the log's lines would tell it twice. */
-    if (!getenv("UMD_LOG_CONSOLE") && umdFailed(umdLogSetConsole("off")))
+    if (!tool_wants_console() && umdFailed(umdLogSetConsole("off")))
         return usage("the log cannot be set up");
     poptContext pc = poptGetContext("umd-inject", argc, (const char **)argv, table, 0);
     poptSetOtherOptionHelp(pc, "list|check SPEC [OPTION...]");

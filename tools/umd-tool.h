@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TOOL_NO_OUTPUT = 2 };
@@ -18,6 +19,13 @@ static inline void tool_start(void)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             (void)!open("/dev/null", O_RDONLY); /* writing to it fails, as it should */
     }
+}
+
+/* The tools tell what is wrong themselves; lines of the log on the console tell it twice. Set but empty is not set. */
+static inline bool tool_wants_console(void)
+{
+    const char *text = getenv("UMD_LOG_CONSOLE");
+    return text && *text;
 }
 
 /* Last thing in main: what printf could not write is known only now. Value: the exit status, after one line if output is missing. */
