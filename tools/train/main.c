@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <umd/umd_log.h>
@@ -19,6 +20,7 @@
 
 #define DEFAULT_TRAIN_SIZE 20000u
 #define MAX_FAULT_FILE_B 65536
+#define RESET_POLLS 2000u /* a millisecond each */
 
 bool train_kernel_path(const char *name, char *out, uint32_t out_B)
 {
@@ -111,7 +113,7 @@ static int set_up_log(struct train_run *run)
     const struct train_options *o = &run->opt;
     umdStatus st = UMD_SUCCESS;
 
-    if (!getenv("UMD_LOG_CONSOLE"))
+    if (!tool_wants_console())
         st = umdLogSetConsole("off");
     if (!umdFailed(st) && o->log_level)
         st = umdLogSetLevels(o->log_level);
@@ -154,6 +156,18 @@ static bool load_data(struct train_run *run)
 
 /* ---- The stack ---- */
 
+static umdStatus create_context(struct train_run *run)
+{
+    umdStatus first = umdContextCreate(run->device, &run->context);
+
+    if (!umdFailed(first) || !trouble_retry(&run->trouble, first))
+        return first;
+    umdStatus st = umdContextCreate(run->device, &run->context);
+    if (!umdFailed(st))
+        trouble_retried(&run->trouble, first, "creating the context");
+    return st;
+}
+
 static int bring_up(struct train_run *run)
 {
     const struct train_options *o = &run->opt;
@@ -161,15 +175,23 @@ static int bring_up(struct train_run *run)
         .size_B = sizeof(desc), .version = UMD_VERSION, .carrier = o->carrier, .watchdog_ns = (uint64_t)o->watchdog_ms * 1000000u,
         .seed = o->seed, .stepped = strcmp(o->mode, "stepped") == 0, .functional = strcmp(o->mode, "functional") == 0, .faults = o->faults,
     };
-    umdStatus st = umdInit(&desc);
+    umdStatus st = umdInit(&desc), first = st;
 
+    if (umdFailed(st) && trouble_retry(&run->trouble, st)) {
+        /* The plan of faults stays as it is: what was to happen once has happened. */
+        desc.faults = NULL;
+        unsetenv("PETREL_FAULTS");
+        st = umdInit(&desc);
+        if (!umdFailed(st))
+            trouble_retried(&run->trouble, first, "bringing the stack up");
+    }
     if (umdFailed(st)) {
         trouble_note(&run->trouble, st, "bringing the stack up");
         return umdStatusRangeOf(st) == UMD_RANGE_PARAM ? TRAIN_USAGE : trouble_is_device(&run->trouble) ? TRAIN_DEVICE : TRAIN_NO_START;
     }
     st = umdDeviceGet(0, &run->device);
     if (!umdFailed(st))
-        st = umdContextCreate(run->device, &run->context);
+        st = create_context(run);
     if (!umdFailed(st))
         st = umdContextSetErrorCallback(run->context, trouble_callback, &run->trouble);
     if (umdFailed(st)) {
@@ -187,27 +209,44 @@ static umdDeviceInfo device_info(const struct train_run *run)
     return info;
 }
 
+/*
+ * A hang is told before the reset that it leads to has ended. What became of the device is known after it: a count or a loss. Bounded in
+ * case it takes longer; in virtual time nothing moves by waiting.
+ */
+static umdDeviceInfo settled_info(const struct train_run *run, uint64_t resets_before)
+{
+    umdStatus root = trouble_root(&run->trouble);
+    bool resets = (root == UMD_ERR_HW_HANG || root == UMD_ERR_HW_SPIN) && !run->trouble.no_pause;
+    umdDeviceInfo info = device_info(run);
+
+    for (uint32_t i = 0; resets && i < RESET_POLLS && info.size_B && info.lost_code == UMD_SUCCESS && info.reset_count == resets_before; i++) {
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        info = device_info(run);
+    }
+    return info;
+}
+
 /* The failure on one screen; of a mistake in the arguments one line. */
 static void tell_failure(struct train_run *run, int status, uint64_t resets)
 {
     struct trouble *t = &run->trouble;
-    char head[96];
+    uint32_t step = !run->started ? 0 : run->result.steps < run->result.steps_planned ? run->result.steps + 1 : run->result.steps;
+    char head[128];
 
     progress_clear();
     fflush(stdout);
     if (t->code == UMD_SUCCESS) {
         fprintf(stderr, "umd-train: %s: %s\n", status == TRAIN_WRONG ? "wrong result" : "could not start", t->own);
+        if (t->lost)
+            fprintf(stderr, "umd-train: the device is lost, too: %s: %s\n", umdStatusName(t->lost), umdStatusTodo(t->lost));
     } else if (status == TRAIN_USAGE) {
         trouble_print_line(t, stderr);
     } else {
         if (status == TRAIN_NO_START)
             snprintf(head, sizeof(head), "could not start");
-        else if (run->result.steps_planned == 0)
-            snprintf(head, sizeof(head), "stopped by a device error before the first step");
         else
-            snprintf(head, sizeof(head), "stopped by a device error at step %u of %u",
-                     run->result.steps < run->result.steps_planned ? run->result.steps + 1 : run->result.steps, run->result.steps_planned);
-        trouble_print(t, stderr, head, run->result.steps > 0, resets);
+            trouble_headline(t, step, run->result.steps_planned, head, sizeof(head));
+        trouble_print(t, stderr, head, run->started, resets);
     }
 }
 
@@ -232,11 +271,12 @@ static int run_workload(const struct workload *workload, struct train_run *run)
 
     if (status == TRAIN_DONE)
         status = workload->run(run);
-    after = device_info(run);
+    trouble_settle(&run->trouble, false);
+    after = settled_info(run, before.reset_count);
+    run->trouble.lost = after.lost_code;
     run->result.device_ns = after.device_ns - before.device_ns;
     run->result.vram_high_B = after.vram_high_water_B;
     run->result.wall_s = train_now_s() - start;
-    trouble_settle(&run->trouble, false);
     if (status != TRAIN_DONE && status < TRAIN_SIGNAL)
         tell_failure(run, status, after.reset_count);
     if (run->context.id && umdFailed(umdContextDestroy(run->context)) && status == TRAIN_DONE)
@@ -288,9 +328,12 @@ static void tell_stopped(const struct train_run *run)
 
     if (r->steps)
         snprintf(loss, sizeof(loss), "loss %.4f -> %.4f, ", (double)r->loss_first, (double)r->loss_last);
-    fprintf(stderr, "umd-train: stopped by SIG%s at step %u of %u; %sno test accuracy, the device was shut down%s%s\n",
-            sigabbrev_np(run->stopped_by), r->steps, r->steps_planned, loss, run->opt.report ? ", report in " : "",
-            run->opt.report ? run->opt.report : "");
+    if (run->device.id)
+        fprintf(stderr, "umd-train: stopped by SIG%s at step %u of %u; %sno test accuracy, the device was shut down", sigabbrev_np(run->stopped_by),
+                r->steps, r->steps_planned, loss);
+    else
+        fprintf(stderr, "umd-train: stopped by SIG%s before the device was brought up", sigabbrev_np(run->stopped_by));
+    fprintf(stderr, "%s%s\n", run->opt.report ? ", report in " : "", run->opt.report ? run->opt.report : "");
 }
 
 /* Value: status, or that of a report that could not be written. */
@@ -325,7 +368,8 @@ int main(int argc, char **argv)
     if (run.opt.report && !report_probe(run.opt.report, why, sizeof(why)))
         return fail_line(TRAIN_NO_START, "%s%s", why, "");
     trouble_init(&run.trouble);
-    if (strcmp(run.opt.mode, "stepped") == 0)
+    run.trouble.no_pause = strcmp(run.opt.mode, "stepped") == 0;
+    if (run.trouble.no_pause)
         umd_sys_step_begin(run.opt.seed); /* to the end of the process: the first and the last line of the log are virtual, too */
     int status = set_up_log(&run);
     if (status == TRAIN_DONE)

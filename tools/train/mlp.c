@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "digits.h"
 #include "kernels/mlp_args.h"
@@ -58,13 +57,33 @@ struct mlp {
     uint32_t step;              /* steps submitted */
 };
 
-/* Each returns false after noting the failure. */
+/* Makes the call, once more where its advice says so; returns false after noting the failure. */
 #define TRY(m_, call_, ...)                                                                              \
     do {                                                                                                  \
-        umdStatus try_ = (call_);                                                                         \
+        umdStatus try_ = (call_), first_ = try_;                                                          \
+        if (umdFailed(try_) && try_again((m_), try_)) {                                                   \
+            try_ = (call_);                                                                               \
+            if (!umdFailed(try_))                                                                         \
+                trouble_retried(&(m_)->run->trouble, first_, __VA_ARGS__);                                \
+        }                                                                                                 \
         if (umdFailed(try_))                                                                              \
             return !trouble_note(&(m_)->run->trouble, try_, __VA_ARGS__);                                 \
     } while (0)
+
+static void ignore(umdStatus st)
+{
+    (void)st;
+}
+
+/* A full queue is no failure: once earlier work is done there is room. */
+static bool try_again(struct mlp *m, umdStatus st)
+{
+    bool again = trouble_retry(&m->run->trouble, st);
+
+    if (again && st == UMD_ERR_SUBMIT_RING_FULL)
+        ignore(umdStreamSynchronize(m->stream, UMD_TIMEOUT_INFINITE)); /* what it met the next try meets, too */
+    return again;
+}
 
 static uint64_t dice_next(struct mlp *m)
 {
@@ -74,39 +93,12 @@ static uint64_t dice_next(struct mlp *m)
     return z ^ z >> 31;
 }
 
-/* Waits as the advice of a code says; nothing to wait for in virtual time. */
-static void advised_pause(const struct mlp *m, uint32_t delay_ms)
-{
-    struct timespec t = { .tv_sec = delay_ms / 1000, .tv_nsec = (long)(delay_ms % 1000) * 1000000 };
-    if (delay_ms && strcmp(m->run->opt.mode, "stepped") != 0)
-        nanosleep(&t, NULL);
-}
-
 /* ---- Memory ---- */
 
-/* One allocation; where the advice says that a retry makes sense, it is tried again that often. */
 static bool alloc(struct mlp *m, uint64_t size_B, const char *what, umdDevicePtr *ptr_out)
 {
-    struct trouble *t = &m->run->trouble;
     assert(m->buffer_count < MAX_BUFFERS);
-    umdStatus st = umdMemAlloc(m->run->context, size_B, 0, 0, ptr_out);
-
-    if (umdFailed(st)) {
-        umdErrorDetail d = { .size_B = sizeof(d) };
-        umdStatus first = st;
-        umdAdvice advice = umdGetLastErrorDetail(&d) == UMD_SUCCESS ? d.advice : umdStatusAdvice(st);
-        bool retry = advice.action == UMD_ACTION_RETRY || advice.action == UMD_ACTION_FREE_RETRY;
-        for (uint32_t i = 0; retry && i < advice.count && i < 3 && umdFailed(st); i++) {
-            advised_pause(m, advice.delay_ms);
-            t->retries++;
-            st = umdMemAlloc(m->run->context, size_B, 0, 0, ptr_out);
-        }
-        if (umdFailed(st))
-            return !trouble_note(t, st, "allocating %" PRIu64 " bytes of device memory for %s", size_B, what);
-        char text[160];
-        snprintf(text, sizeof(text), "the allocation for %s failed once and worked when tried again, as its advice says", what);
-        trouble_notice(t, first, text);
-    }
+    TRY(m, umdMemAlloc(m->run->context, size_B, 0, 0, ptr_out), "allocating %" PRIu64 " bytes of device memory for %s", size_B, what);
     m->buffers[m->buffer_count++] = *ptr_out;
     return true;
 }
@@ -209,11 +201,6 @@ static bool set_up(struct mlp *m)
 }
 
 /* What failed in a run that is over is told already: clean-up goes on whatever it meets. */
-static void ignore(umdStatus st)
-{
-    (void)st;
-}
-
 static void tear_down(struct mlp *m)
 {
     for (uint32_t i = m->buffer_count; i-- > 0;)
@@ -236,15 +223,7 @@ static bool launch(struct mlp *m, enum kernel k, uint32_t gx, uint32_t gy, const
     umdLaunchDesc desc = {
         .size_B = sizeof(desc), .grid = { gx, gy, 1 }, .block = { MLP_WARP, 1, 1 }, .args = args, .args_B = args_B,
     };
-    umdStatus st = umdLaunchKernel(m->stream, m->kernels[k], &desc);
-    /* A full queue is no failure: once earlier work is done there is room. */
-    for (uint32_t i = 0; st == UMD_ERR_SUBMIT_RING_FULL && i < 3; i++) {
-        m->run->trouble.retries++;
-        trouble_notice(&m->run->trouble, st, "a launch found the queue full and was tried again after a wait");
-        TRY(m, umdStreamSynchronize(m->stream, UMD_TIMEOUT_INFINITE), "waiting for room in the queue at step %u", m->step);
-        st = umdLaunchKernel(m->stream, m->kernels[k], &desc);
-    }
-    TRY(m, st, "launching %s at step %u", kernel_names[k], m->step);
+    TRY(m, umdLaunchKernel(m->stream, m->kernels[k], &desc), "launching %s at step %u", kernel_names[k], m->step);
     return true;
 }
 #define LAUNCH(m_, k_, gx_, gy_, args_) launch((m_), (k_), (gx_), (gy_), &(args_), sizeof(args_))
@@ -524,6 +503,12 @@ static bool train_epoch(struct mlp *m, uint32_t epoch)
     return true;
 }
 
+static bool wait_for_tests(struct mlp *m)
+{
+    TRY(m, umdStreamSynchronize(m->stream, UMD_TIMEOUT_INFINITE), "testing");
+    return true;
+}
+
 static bool test(struct mlp *m)
 {
     uint32_t count = m->run->test.count, batches = (count + m->batch - 1) / m->batch;
@@ -538,10 +523,8 @@ static bool test(struct mlp *m)
     for (uint32_t b = 0; ok && b < batches; b++) {
         uint32_t first = b * m->batch, left = count - first;
         ok = !stop_asked(m, m->run->result.epochs) && run_forward(m, false, first, left < m->batch ? left : m->batch, b);
-        if (ok && b % 4 == 3) {
-            umdStatus st = umdStreamSynchronize(m->stream, UMD_TIMEOUT_INFINITE);
-            ok = !umdFailed(st) || !trouble_note(&m->run->trouble, st, "testing");
-        }
+        if (b % 4 == 3)
+            ok = ok && wait_for_tests(m);
     }
     ok = ok && download(m, stats, m->stats, batches * sizeof(*stats), "test scores");
     for (uint32_t b = 0; b < batches; b++)
@@ -566,7 +549,8 @@ static int run_mlp(struct train_run *run)
     }
     m.steps_per_epoch = run->train.count / m.batch;
     run->result.steps_planned = m.steps_per_epoch * (uint32_t)run->opt.epochs;
-    bool ready = set_up(&m), ok = ready && !stop_asked(&m, 0);
+    run->started = set_up(&m);
+    bool ok = run->started && !stop_asked(&m, 0);
     for (int e = 0; ok && e < run->opt.epochs; e++)
         ok = train_epoch(&m, (uint32_t)e);
     ok = ok && test(&m);
@@ -574,7 +558,7 @@ static int run_mlp(struct train_run *run)
     if (run->stopped_by)
         return TRAIN_SIGNAL + run->stopped_by;
     /* A device that fails while data is copied to it stopped the run; what could not be had kept it from starting. */
-    if (!ready && !trouble_is_device(&run->trouble))
+    if (!run->started && !trouble_is_device(&run->trouble))
         return TRAIN_NO_START;
     if (!ok)
         return run->trouble.code != UMD_SUCCESS ? TRAIN_DEVICE : TRAIN_WRONG;

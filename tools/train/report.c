@@ -63,6 +63,7 @@ static struct json_object *real(double v)
 static struct json_object *options_json(const struct train_options *o)
 {
     struct json_object *j = json_object_new_object();
+    const char *from_env = getenv("PETREL_CARRIER"); /* as umdInit chooses */
     put(j, "data", json_object_new_string(o->data_dir ? o->data_dir : "built-in"));
     put(j, "epochs", json_object_new_int(o->epochs));
     put(j, "batch", json_object_new_int(o->batch));
@@ -70,7 +71,7 @@ static struct json_object *options_json(const struct train_options *o)
     put(j, "lr", json_object_new_double(o->rate));
     put(j, "seed", json_object_new_uint64(o->seed));
     put(j, "mode", json_object_new_string(o->mode));
-    put(j, "carrier", json_object_new_string(o->carrier));
+    put(j, "carrier", json_object_new_string(o->carrier ? o->carrier : from_env && *from_env ? from_env : "direct"));
     put(j, "faults", o->faults ? json_object_new_string(o->faults) : NULL);
     return j;
 }
@@ -161,6 +162,7 @@ bool report_write(const char *path, const char *workload, const struct train_run
     put(j, "options", options_json(&run->opt));
     put(j, "result", result_json(&run->result));
     put(j, "error", trouble_json(&run->trouble));
+    put(j, "device_lost", run->trouble.lost ? json_object_new_string(umdStatusName(run->trouble.lost)) : NULL);
     put(j, "went_on_after", notices_json(&run->trouble));
 
     const char *text = json_object_to_json_string_ext(j, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);

@@ -15,7 +15,7 @@ enum train_exit {
     TRAIN_DONE = 0,      /**< trained */
     TRAIN_USAGE = 1,     /**< the command line is wrong */
     TRAIN_NO_START = 2,  /**< data, files, device or memory were not to be had before the first step */
-    TRAIN_DEVICE = 3,    /**< the device stopped it */
+    TRAIN_DEVICE = 3,    /**< the device, or what could not be had later, stopped it */
     TRAIN_WRONG = 4,     /**< ran to its end with a wrong result */
     TRAIN_SIGNAL = 128,  /**< plus the number of the signal that asked it to stop, which then ends the process */
 };
@@ -53,6 +53,7 @@ struct train_run {
     struct dataset train, test;
     umdDevice device;
     umdContext context;
+    bool started;                  /**< the workload has set up all it needs, and trains */
     int stopped_by;                /**< signal after which the workload ended early; 0: none */
     struct trouble trouble;
 };

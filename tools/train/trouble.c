@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include "../umd-tool.h"
 
@@ -69,6 +70,42 @@ void trouble_notice(struct trouble *t, umdStatus code, const char *text)
     pthread_mutex_lock(&t->lock);
     notice_locked(t, code, text);
     pthread_mutex_unlock(&t->lock);
+}
+
+/* No job was accepted: nothing ran, nothing has to be taken back. */
+static bool was_refused(umdStatus st)
+{
+    return st == UMD_ERR_SUBMIT_FAILED || st == UMD_ERR_SUBMIT_RING_FULL;
+}
+
+bool trouble_retry(struct trouble *t, umdStatus st)
+{
+    umdErrorDetail d = { .size_B = sizeof(d) };
+    umdAdvice advice = umdGetLastErrorDetail(&d) == UMD_SUCCESS && d.code == st ? d.advice : umdStatusAdvice(st);
+    umdStatusRange range = umdStatusRangeOf(st);
+
+    /* A code of a job that failed earlier would be read by now, and work would be missing after a second try. */
+    if (range != UMD_RANGE_RESOURCE && range != UMD_RANGE_INIT && !was_refused(st))
+        return false;
+    if ((advice.action != UMD_ACTION_RETRY && advice.action != UMD_ACTION_FREE_RETRY) || advice.count == 0)
+        return false;
+    struct timespec pause = { .tv_sec = advice.delay_ms / 1000, .tv_nsec = (long)(advice.delay_ms % 1000) * 1000000 };
+    if (advice.delay_ms && !t->no_pause)
+        nanosleep(&pause, NULL);
+    t->retries++;
+    return true;
+}
+
+void trouble_retried(struct trouble *t, umdStatus st, const char *doing_fmt, ...)
+{
+    char doing[128], text[sizeof(t->notices[0].text)];
+    va_list ap;
+
+    va_start(ap, doing_fmt);
+    vsnprintf(doing, sizeof(doing), doing_fmt, ap);
+    va_end(ap);
+    snprintf(text, sizeof(text), "%s failed once and worked when tried again, as its advice says", doing);
+    trouble_notice(t, st, text);
 }
 
 void trouble_callback(umdContext context, const umdErrorDetail *detail, void *user)
@@ -241,6 +278,17 @@ static bool story_is_copy(const struct story *s)
     return story_figure(s, "kind", kind, sizeof(kind)) && strcmp(kind, "launch") != 0;
 }
 
+/* The warp that is told of had not run: it has no pc yet, or nothing has been issued for the job. */
+static bool before_first_instruction(const struct story *s)
+{
+    char pc[32], progress[32], issued[32];
+
+    if (story_figure(s, "pc", pc, sizeof(pc)) && strcmp(pc, "0x0") == 0)
+        return true;
+    return story_figure(s, "progress", progress, sizeof(progress)) && strcmp(progress, "0") == 0 &&
+           story_figure(s, "instr_since_progress", issued, sizeof(issued)) && strcmp(issued, "0") == 0;
+}
+
 static void print_where(struct screen *s, const struct story *story, const struct trouble *t)
 {
     static const struct { const char *label, *keys; bool of_kernel; } parts[] = {
@@ -259,9 +307,10 @@ static void print_where(struct screen *s, const struct story *story, const struc
             snprintf(rest + at, sizeof(rest) - at, "%s%s %s", at ? ", " : "", parts[i].label, value);
     }
     if (story_figure(story, "kernel", kernel, sizeof(kernel))) {
-        if (!story_figure(story, "source|source_line", source, sizeof(source)))
-            snprintf(source, sizeof(source), "source line unknown");
-        line(s, label, "kernel %s at %s", kernel, source);
+        if (story_figure(story, "source|source_line", source, sizeof(source)))
+            line(s, label, "kernel %s at %s", kernel, source);
+        else
+            line(s, label, "kernel %s%s", kernel, before_first_instruction(story) ? ", before its first instruction" : "");
         label = "";
     }
     if (rest[0]) {
@@ -269,6 +318,11 @@ static void print_where(struct screen *s, const struct story *story, const struc
         label = "";
     }
     line(s, label, "while %s", t->doing);
+}
+
+static bool is_wait(umdStatus st)
+{
+    return st <= UMD_ERR_WAIT_QUEUED && st >= UMD_ERR_WAIT_RECOVERED;
 }
 
 static const char *done_about_it(const struct trouble *t, bool started)
@@ -279,8 +333,16 @@ static const char *done_about_it(const struct trouble *t, bool started)
         return "the device was given up: each later call on it fails at once with this code, nothing is retried, all memory was freed";
     if (range == UMD_RANGE_INIT)
         return "nothing was started; what had been brought up was powered down again";
+    if (was_refused(trouble_root(t)))
+        return started ? "the kernel driver did not accept the job; training stopped, all memory was freed"
+                       : "the kernel driver did not accept the job; nothing was trained, all that had been allocated was freed";
+    if (is_wait(trouble_root(t)))
+        return "the wait was given up, its work was cancelled; training stopped, all memory was freed";
     if (range == UMD_RANGE_HW || range == UMD_RANGE_EXEC)
         return "the kernel driver took the job off the device and banned its queue; unfinished work was cancelled, all memory was freed";
+    if (range == UMD_RANGE_PARAM)
+        return started ? "the call was refused and changed nothing; training stopped, all memory was freed"
+                       : "the call was refused and changed nothing; nothing was trained, all that had been allocated was freed";
     return started ? "training stopped; all memory was freed" : "nothing was trained; all that had been allocated was freed";
 }
 
@@ -340,12 +402,12 @@ static int advice_text(const struct trouble *t, const struct story *story, char 
 static void print_next(struct screen *s, const struct trouble *t, const struct story *story)
 {
     char text[512];
-    const umdAdvice *a = &t->detail.advice;
+    const umdAdvice *a = t->have_root ? &t->root.advice : &t->detail.advice;
     int n = advice_text(t, story, text, sizeof(text));
 
     if (a->largest_fit_B && n > 0 && (size_t)n < sizeof(text))
         n += snprintf(text + n, sizeof(text) - (size_t)n, " The largest size that would fit: %" PRIu64 " bytes.", a->largest_fit_B);
-    if (a->count && n > 0 && (size_t)n < sizeof(text))
+    if (a->count > (t->retries ? 1u : 0u) && n > 0 && (size_t)n < sizeof(text))
         snprintf(text + n, sizeof(text) - (size_t)n, " A retry makes sense: %u time(s), after %u ms.", a->count, a->delay_ms);
     wrapped(s, "next", text, 3);
 }
@@ -360,10 +422,33 @@ umdStatus trouble_root(const struct trouble *t)
 bool trouble_is_device(const struct trouble *t)
 {
     umdStatusRange range = umdStatusRangeOf(t->code);
-    return t->code == UMD_ERR_CTX_BANNED || range == UMD_RANGE_HW || range == UMD_RANGE_EXEC;
+    return t->code == UMD_ERR_CTX_BANNED || range == UMD_RANGE_HW || (range == UMD_RANGE_EXEC && !was_refused(t->code));
 }
 
-/* A ban is what the call met; what it was for is the last of its causes, or else what came by callback. */
+void trouble_headline(const struct trouble *t, uint32_t step, uint32_t steps, char *out, size_t out_B)
+{
+    umdStatusRange range = umdStatusRangeOf(t->code);
+    char at[64] = "before the first step";
+
+    if (step)
+        snprintf(at, sizeof(at), "at step %u of %u", step, steps);
+    if (was_refused(t->code))
+        snprintf(out, out_B, "stopped %s: the kernel driver did not accept a job", at);
+    else if (trouble_is_device(t))
+        snprintf(out, out_B, "stopped by a device error %s", at);
+    else if (range == UMD_RANGE_RESOURCE && umdStatusAdvice(t->code).action == UMD_ACTION_FREE_RETRY)
+        snprintf(out, out_B, "stopped %s: out of a resource", at);
+    else
+        snprintf(out, out_B, "stopped %s: %s", at, range == UMD_RANGE_INTERNAL ? "a defect of the driver" : "a call failed");
+}
+
+/* What the call met when the failure was that of earlier work. */
+static bool points_elsewhere(umdStatus st)
+{
+    return st == UMD_ERR_CTX_BANNED || st == UMD_ERR_EXEC_CANCELLED || st == UMD_ERR_EXEC_FAILED;
+}
+
+/* A ban or a cancelled job is what the call met; what it was for is the last of its causes, or else what came by callback. */
 static void settle_root_locked(struct trouble *t)
 {
     umdErrorDetail d = t->detail;
@@ -374,11 +459,11 @@ static void settle_root_locked(struct trouble *t)
             break;
         d = cause;
     }
-    if (d.code == UMD_SUCCESS || (d.code == UMD_ERR_CTX_BANNED && d.origin_code != UMD_ERR_CTX_BANNED))
+    if (d.code == UMD_SUCCESS || (points_elsewhere(d.code) && !points_elsewhere(d.origin_code)))
         d.code = d.origin_code;
-    if (d.code == UMD_ERR_CTX_BANNED && t->have_async)
+    if (points_elsewhere(d.code) && t->have_async)
         d = t->async;
-    t->have_root = d.code != UMD_ERR_CTX_BANNED && d.code != UMD_SUCCESS;
+    t->have_root = !points_elsewhere(d.code) && d.code != UMD_SUCCESS;
     if (t->have_root)
         t->root = d;
 }
@@ -386,7 +471,7 @@ static void settle_root_locked(struct trouble *t)
 void trouble_settle(struct trouble *t, bool went_well)
 {
     pthread_mutex_lock(&t->lock);
-    if (t->code == UMD_ERR_CTX_BANNED)
+    if (points_elsewhere(t->code))
         settle_root_locked(t);
     if (went_well && t->have_async)
         notice_locked(t, t->async.code, t->async.text[0] ? t->async.text : umdStatusString(t->async.code));
@@ -414,6 +499,8 @@ void trouble_print(struct trouble *t, FILE *to, const char *head, bool started, 
     }
     line(&s, "", "raised by %s in %s (%s:%u), reached the run through %u hop(s)", d->module, d->func, d->file, d->line, d->hop_count);
     wrapped(&s, "done", done_about_it(t, started), 2);
+    if (t->lost && t->lost != trouble_root(t))
+        line(&s, "", "the device is lost, too: %s; each later call on it fails at once. %s", umdStatusName(t->lost), umdStatusTodo(t->lost));
     if (story_figure(&story, "done", acts, sizeof(acts)))
         line(&s, "", "the driver: %s", acts);
     if (t->retries)

@@ -34,6 +34,8 @@ struct trouble {
     bool have_recovered;
     umdErrorDetail recovered;      /**< first error that the driver recovered from */
     const char *log;               /**< file that the driver's log goes to; NULL: none */
+    umdStatus lost;                /**< what the device was lost for; UMD_SUCCESS: it is alive */
+    bool no_pause;                 /**< virtual time: nothing to wait for before a retry */
     uint32_t retries;              /**< calls that were tried again as their advice says, and then worked or not */
     uint32_t notice_count;
     struct trouble_notice notices[TROUBLE_NOTICES];
@@ -48,17 +50,23 @@ bool trouble_note(struct trouble *t, umdStatus st, const char *doing_fmt, ...) _
 void trouble_own(struct trouble *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Went wrong, was dealt with. */
 void trouble_notice(struct trouble *t, umdStatus code, const char *text);
+/** Right after a failed call, on its thread: true if it changed nothing and its advice is to try again; waits as long as that says. */
+bool trouble_retry(struct trouble *t, umdStatus st);
+/** That try worked; the run goes on after st. */
+void trouble_retried(struct trouble *t, umdStatus st, const char *doing_fmt, ...) __attribute__((format(printf, 3, 4)));
 /** For umdContextSetErrorCallback; user is the struct trouble. */
 void trouble_callback(umdContext context, const umdErrorDetail *detail, void *user);
 
-/** After the run: follows the causes of a ban to what it was for; an error by callback that stopped nothing becomes a notice. */
+/** After the run: follows the causes of a ban or a cancelled job to what it was for; an error by callback that stopped nothing becomes a notice. */
 void trouble_settle(struct trouble *t, bool went_well);
 /** Code that the failure is told by: of the root where it is known. */
 umdStatus trouble_root(const struct trouble *t);
-/** The device failed at work, as opposed to something that could not be had. */
+/** The device failed at work, as opposed to something that could not be had, or a job that was not accepted. */
 bool trouble_is_device(const struct trouble *t);
+/** The headline of a run that ended by it: "stopped by a device error at step 4 of 80". step 0: before the first. */
+void trouble_headline(const struct trouble *t, uint32_t step, uint32_t steps, char *out, size_t out_B);
 
-/** One screen: what, where, why, what was done about it, what to do next. head: "stopped at step 4 of 80". started: a step was begun. */
+/** One screen: what, where, why, what was done about it, what to do next. head: see above. started: training had begun. */
 void trouble_print(struct trouble *t, FILE *to, const char *head, bool started, uint64_t resets);
 /** One line for a mistake in the arguments: "CODE: sentence (figures)". */
 void trouble_print_line(const struct trouble *t, FILE *to);

@@ -62,6 +62,22 @@ static void a_ban_is_told_by_what_it_was_for(void **state)
     trouble_fini(&t);
 }
 
+static void a_cancelled_job_is_told_by_what_cancelled_it(void **state)
+{
+    struct trouble t;
+
+    (void)state;
+    trouble_init(&t);
+    umdRecordId hang = raised(NULL, UMD_ERR_HW_HANG, (umdRecordId){ 0 }, "job=7 kernel=k source=k.c:3");
+    raised(&t, UMD_ERR_EXEC_CANCELLED, hang, "job=8");
+    char *text = screen_of(&t);
+    assert_int_equal(trouble_root(&t), UMD_ERR_HW_HANG);
+    assert_non_null(strstr(text, "met by the call as UMD_ERR_EXEC_CANCELLED in "));
+    assert_null(strstr(text, "A retry makes sense"));
+    free(text);
+    trouble_fini(&t);
+}
+
 static void a_ban_without_a_known_cause_is_told_by_the_callback(void **state)
 {
     struct trouble t;
@@ -124,6 +140,94 @@ static void advice_fits_the_case(void **state)
     }
 }
 
+/* What is said to have been done must be what is done for codes of that range, and the headline must name who it was. */
+static void deed_and_headline_fit_the_code(void **state)
+{
+    static const struct { umdStatus code; uint32_t step; const char *head, *done; } rows[] = {
+        { UMD_ERR_SUBMIT_RING_FULL, 3, "stopped at step 3 of 9: the kernel driver did not accept a job", "did not accept the job; training stopped" },
+        { UMD_ERR_MEM_MAP_FAILED, 3, "stopped at step 3 of 9: out of a resource", "training stopped; all memory" },
+        { UMD_ERR_MEM_CORRUPT, 3, "stopped at step 3 of 9: a call failed", "training stopped; all memory" },
+        { UMD_ERR_HW_TRAP, 3, "stopped by a device error at step 3 of 9", "banned its queue" },
+        { UMD_ERR_HW_TRAP, 0, "stopped by a device error before the first step", "banned its queue" },
+        { UMD_ERR_DEV_LOST_OFF_BUS, 3, "stopped by a device error at step 3 of 9", "the device was given up" },
+        { UMD_ERR_PARAM_RANGE, 3, "stopped at step 3 of 9: a call failed", "the call was refused and changed nothing" },
+        { UMD_ERR_WAIT_STALLED, 3, "stopped by a device error at step 3 of 9", "the wait was given up" },
+        { UMD_ERR_INTERNAL, 3, "stopped at step 3 of 9: a defect of the driver", "training stopped" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct trouble t;
+        char head[128];
+        trouble_init(&t);
+        raised(&t, rows[i].code, (umdRecordId){ 0 }, "a=1");
+        trouble_headline(&t, rows[i].step, 9, head, sizeof(head));
+        assert_string_equal(head, rows[i].head);
+        char *text = screen_of(&t), *done = strstr(text, "\n  done ");
+        assert_non_null(done);
+        assert_non_null(strstr(done, rows[i].done));
+        free(text);
+        trouble_fini(&t);
+    }
+}
+
+/* A second try makes sense only where the first changed nothing and the advice says so. */
+static void only_what_changed_nothing_is_tried_again(void **state)
+{
+    static const struct { umdStatus code; bool again; } rows[] = {
+        { UMD_ERR_MEM_MAP_FAILED, true }, { UMD_ERR_MEM_ALLOC_FAILED, true }, { UMD_ERR_RES_THREADS, true }, { UMD_ERR_INIT_FW_BOOT, true },
+        { UMD_ERR_SUBMIT_RING_FULL, true }, { UMD_ERR_SUBMIT_FAILED, true }, { UMD_ERR_EXEC_CANCELLED, false }, { UMD_ERR_WAIT_STALLED, false },
+        { UMD_ERR_CTX_BANNED, false }, { UMD_ERR_HW_HANG, false }, { UMD_ERR_PARAM_RANGE, false }, { UMD_ERR_INIT_FW_VERSION, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct trouble t;
+        trouble_init(&t);
+        t.no_pause = true;
+        raised(NULL, rows[i].code, (umdRecordId){ 0 }, "a=1");
+        assert_int_equal(trouble_retry(&t, rows[i].code), rows[i].again);
+        assert_int_equal(t.retries, rows[i].again);
+        trouble_fini(&t);
+    }
+}
+
+static void a_kernel_without_a_line_is_told_without_one(void **state)
+{
+    static const struct { const char *figures, *where; } rows[] = {
+        { "kernel=k pc=0x0", "  where  kernel k, before its first instruction\n" },
+        { "kernel=k pc=0x200", "  where  kernel k\n" },
+        { "kernel=k pc=0x200 progress=0 instr_since_progress=4", "  where  kernel k\n" },
+        { "kernel=k pc=0x200 progress=0 instr_since_progress=0", "  where  kernel k, before its first instruction\n" },
+        { "kernel=k pc=0x0 source=k.c:3", "  where  kernel k at k.c:3\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct trouble t;
+        trouble_init(&t);
+        raised(&t, UMD_ERR_HW_HANG, (umdRecordId){ 0 }, rows[i].figures);
+        char *text = screen_of(&t);
+        assert_non_null(strstr(text, rows[i].where));
+        free(text);
+        trouble_fini(&t);
+    }
+}
+
+static void a_lost_device_is_told_beside_the_jobs_failure(void **state)
+{
+    struct trouble t;
+
+    (void)state;
+    trouble_init(&t);
+    t.lost = UMD_ERR_DEV_LOST_RESET_FAILED;
+    raised(&t, UMD_ERR_HW_HANG, (umdRecordId){ 0 }, "kernel=k");
+    char *text = screen_of(&t);
+    assert_non_null(strstr(text, "the device is lost, too: UMD_ERR_DEV_LOST_RESET_FAILED; "));
+    free(text);
+    trouble_fini(&t);
+}
+
 /* A warning by callback is told though its code is an error in general; an error that stopped nothing too. */
 static void what_the_run_went_on_after_is_told(void **state)
 {
@@ -155,9 +259,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ban_is_told_by_what_it_was_for),
+        cmocka_unit_test(a_cancelled_job_is_told_by_what_cancelled_it),
         cmocka_unit_test(a_ban_without_a_known_cause_is_told_by_the_callback),
         cmocka_unit_test(only_failures_at_work_are_the_devices),
         cmocka_unit_test(advice_fits_the_case),
+        cmocka_unit_test(deed_and_headline_fit_the_code),
+        cmocka_unit_test(only_what_changed_nothing_is_tried_again),
+        cmocka_unit_test(a_kernel_without_a_line_is_told_without_one),
+        cmocka_unit_test(a_lost_device_is_told_beside_the_jobs_failure),
         cmocka_unit_test(what_the_run_went_on_after_is_told),
     };
     if (umdFailed(umdLogSetConsole("off")))
