@@ -9,9 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "digits.h"
 #include "kernels/mlp_args.h"
+
+#define MAX_LINKS 8
+
+static const char *const dataset_files[] = {
+    "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte",
+};
 
 static const struct workload *const workloads[] = { &workload_mlp };
 #define WORKLOAD_COUNT (sizeof(workloads) / sizeof(workloads[0]))
@@ -27,7 +34,8 @@ static void print_help(poptContext pc)
            "  umd-train mlp --verify --report run.json               compare gradients with the host, write a report\n"
            "  umd-train mlp --data ~/mnist                           train MNIST's IDX files\n"
            "  umd-train mlp --faults 'hw.cu.hang[nth=40]=fire'       see it fail; umd-inject list prints all sites\n"
-           "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error, 4 wrong result;\n"
+           "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error or for want of a resource,\n"
+           "4 wrong result; "
            "after SIGINT or SIGTERM the step under way is finished and the process then ends by that signal; a second one ends it at once.\n");
 }
 
@@ -88,14 +96,28 @@ static bool one_of(const char *name, const char *value, const char *const *allow
     return false;
 }
 
-/* The directory's real path and the name in it: two spellings of one file give the same, whether it exists or not. */
+/* The directory's real path and the name in it: two spellings of one file give the same, whether it exists or not. Follows dangling links. */
 static bool full_path(const char *path, char out[PATH_MAX])
 {
-    const char *slash = strrchr(path, '/');
-    char dir[PATH_MAX], real[PATH_MAX];
+    char dir[PATH_MAX], real[PATH_MAX], link[PATH_MAX];
 
-    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    return realpath(dir, real) && snprintf(out, PATH_MAX, "%s/%s", real, slash ? slash + 1 : path) < PATH_MAX;
+    if (snprintf(out, PATH_MAX, "%s", path) >= PATH_MAX)
+        return false;
+    for (int depth = 0; depth < MAX_LINKS; depth++) {
+        const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
+        snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - out) + 1 : 1, slash ? out : ".");
+        if (!realpath(dir, real) || snprintf(dir, sizeof(dir), "%s/%s", real, name) >= PATH_MAX)
+            return false;
+        ssize_t n = readlink(dir, link, sizeof(link) - 1);
+        if (n < 0) {
+            memcpy(out, dir, sizeof(dir));
+            return true;
+        }
+        link[n] = '\0';
+        if (snprintf(out, PATH_MAX, "%s%s%s", link[0] == '/' ? "" : real, link[0] == '/' ? "" : "/", link) >= PATH_MAX)
+            return false;
+    }
+    return false;
 }
 
 static bool same_file(const char *a, const char *b)
@@ -106,6 +128,49 @@ static bool same_file(const char *a, const char *b)
     if (stat(a, &sa) == 0 && stat(b, &sb) == 0)
         return sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
     return full_path(a, full_a) && full_path(b, full_b) && strcmp(full_a, full_b) == 0;
+}
+
+struct named_file {
+    const char *option, *path;
+};
+
+/* One of the files that --data DIR stands for, or DIR itself. */
+static bool is_data(const char *dir, const char *path)
+{
+    char file[PATH_MAX];
+
+    if (same_file(dir, path))
+        return true;
+    for (size_t i = 0; i < sizeof(dataset_files) / sizeof(dataset_files[0]); i++) {
+        for (int gz = 0; gz < 2; gz++) {
+            if (snprintf(file, sizeof(file), "%s/%s%s", dir, dataset_files[i], gz ? ".gz" : "") < PATH_MAX && same_file(file, path))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A file that is written must be no other: the second writer would destroy it, the reader find what is not its. */
+static bool check_files(const struct train_options *o)
+{
+    const struct named_file out[] = {
+        { "--report", o->report }, { "--log", o->log }, { "UMD_LOG_FILE", getenv("UMD_LOG_FILE") }, { "UMD_LOG_JSON", getenv("UMD_LOG_JSON") },
+    };
+    const char *data = o->data_dir;
+    char text[2 * PATH_MAX];
+
+    for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
+        if (!out[i].path || !*out[i].path)
+            continue;
+        snprintf(text, sizeof(text), "%s %s", out[i].option, out[i].path);
+        if (i > 0 && o->report && same_file(o->report, out[i].path))
+            return usage("%s and --report %s are the same file", text, o->report);
+        if (o->faults && same_file(o->faults, out[i].path))
+            return usage("%s and --faults %s are the same file", text, o->faults);
+        if (data && is_data(data, out[i].path))
+            return usage("%s is, or is a file of, --data %s", text, data);
+    }
+    return true;
 }
 
 static bool check(const struct train_options *o)
@@ -120,12 +185,12 @@ static bool check(const struct train_options *o)
         if (texts[i].value && !*texts[i].value)
             return usage("--%s is empty%s", texts[i].name, "");
     }
-    if (o->log && o->report && same_file(o->log, o->report))
-        return usage("--log %s and --report %s are the same file", o->log, o->report);
+    if (!check_files(o))
+        return false;
     if (o->batch % (int)MLP_TILE_ROWS != 0)
         return usage("--batch must be a multiple of 8%s%s", "", "");
     return one_of("mode", o->mode, modes, "threaded, stepped, functional") &&
-           one_of("carrier", o->carrier, carriers, "direct, loopback");
+           (!o->carrier || one_of("carrier", o->carrier, carriers, "direct, loopback"));
 }
 
 /* Options with a value, as popt hands them out. The strings live as long as the process, as the options point to them. */
@@ -202,7 +267,6 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         words[i].text = (char *)numbers[i].fallback;
     words[W_RATE].text = (char *)"0.2";
     words[W_MODE].text = (char *)"threaded";
-    words[W_CARRIER].text = (char *)"direct";
 #define WORD(w_, name_, flags_, help_, argument_) { name_, 0, POPT_ARG_STRING | (flags_), &words[w_].text, (w_) + 1, help_, argument_ }
 #define NUMBER(n_) WORD(n_, numbers[n_].name, POPT_ARGFLAG_SHOW_DEFAULT, numbers[n_].help, numbers[n_].argument)
     const struct poptOption table[] = {
@@ -216,7 +280,7 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         WORD(W_LOG, "log", 0, "write the driver's log as JSON lines", "FILE"),
         WORD(W_LEVEL, "log-level", 0, "levels of the log, such as umd.mem=trace,kmd=debug,warn", "SPEC"),
         WORD(W_MODE, "mode", 0, "threaded (default), stepped or functional", "MODE"),
-        WORD(W_CARRIER, "carrier", 0, "direct (default) or loopback", "NAME"),
+        WORD(W_CARRIER, "carrier", 0, "direct or loopback (default: $PETREL_CARRIER, else direct)", "NAME"),
         NUMBER(N_WATCHDOG),
         { "quiet", 'q', POPT_ARG_NONE, &quiet, 0, "no progress", NULL },
         { "help", 'h', POPT_ARG_NONE, &show_help, 0, "show this", NULL },
