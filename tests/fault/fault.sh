@@ -139,7 +139,7 @@ output)
 signal)
     : >out
     python3 - "$train" "$carrier" 2>err <<'PY' || die "a signal did not do what it should"
-import json, os, signal, subprocess, sys
+import json, os, signal, struct, subprocess, sys
 
 def start(ignored, *more):
     def set_up():
@@ -166,6 +166,22 @@ for sig, ignored in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, None)):
     assert len(lines) > 5 and all(json.loads(l) for l in lines) and any('"Body":"library ends' in l for l in lines), lines[-2:]
     assert sorted(n for n in os.listdir(".") if n.startswith("report")) == ["report.json"]
 
+# Before the device is there: the images come through a pipe, which is opened once signals are caught.
+os.mkdir("set")
+os.mkfifo("set/train-images-idx3-ubyte")
+def idx(name, magic, count, dims, size):
+    with open("set/" + name, "wb") as f:
+        f.write(struct.pack(">II%dI" % len(dims), magic, count, *dims) + bytes(count * size))
+for name in ("train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"):
+    idx(name, 0x801, 64, (), 1)
+idx("t10k-images-idx3-ubyte", 0x803, 64, (28, 28), 784)
+p = subprocess.Popen([sys.argv[1], "mlp", "--carrier", sys.argv[2], "--data", "set"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+with open("set/train-images-idx3-ubyte", "wb") as f:
+    p.send_signal(signal.SIGINT)
+    f.write(struct.pack(">IIII", 0x803, 64, 28, 28) + bytes(64 * 784))
+_, err = p.communicate()
+assert p.returncode == -signal.SIGINT and err == "umd-train: stopped by SIGINT before the device was brought up\n", (p.returncode, err)
+
 # The step under way never ends: the second signal does not wait for it.
 p = start(None, "--watchdog-ms", "3600000", "--faults", "hw.cu.hang[nth=89]=fire")
 p.send_signal(signal.SIGINT)
@@ -189,6 +205,75 @@ vram)
     run 2 --faults 'kmd.vram.alloc[space=8]=fail'
     not_started UMD_ERR_MEM_ALLOC_FAILED
     says err 'allocating [0-9]+ bytes of device memory for ' 'tried again as their advice says' ;;
+# No job was accepted: nothing can have been taken off the device.
+refused)
+    run 2 --faults 'kmd.ring.full=fail'
+    not_started UMD_ERR_SUBMIT_RING_FULL
+    says err '^  done +the kernel driver did not accept the job; nothing was trained' 'tried again as their advice says'
+    hushes err 'took the job off' 'device error'
+    run 3 --faults 'kmd.ring.full[space=40]=fail'
+    screen
+    says err '^umd-train: stopped at step [1-3] of 3: the kernel driver did not accept a job: UMD_ERR_SUBMIT_RING_FULL$' \
+        '^  done +the kernel driver did not accept the job; training stopped'
+    hushes err 'took the job off' 'device error' ;;
+# What cannot be had: before training starts 2, later 3; once only, and the run goes on to the result of an undisturbed one.
+resource)
+    run 0
+    says out '^3 steps, loss '
+    undisturbed=$(sed -n 's/^\(3 steps, .*\), wall .*/\1/p' out)
+    # Mappings 1 to 5 are of the set-up, 6 is of the first copy back. Page tables: 1 to 3 are of the context and its first buffers.
+    for faults in 'sys.mmap[nth=6]=fail' 'kmd.vm.page_table[nth=2]=fail' 'umd.stream.create[nth=1]=fail' 'sys.thread.create[nth=1]=fail' \
+        'hw.fw.boot[nth=1]=fire'; do
+        run 0 --faults "$faults"
+        silent
+        says out '^went on after 1 x UMD_ERR_(MEM|RES|INIT)_[A-Z_]+: .* failed once and worked when tried again, as its advice says$'
+        [ "$(sed -n 's/^\(3 steps, .*\), wall .*/\1/p' out)" = "$undisturbed" ] || die "$faults: another result than $undisturbed"
+    done
+    run 3 --faults 'sys.mmap[space=5]=fail'
+    screen
+    says err '^umd-train: stopped at step [1-3] of 3: out of a resource: UMD_ERR_MEM_MAP_FAILED$' '^  done +training stopped; all memory was freed$' \
+        '1 call\(s\) had been tried again' '^  next +Unmap buffers'
+    hushes err 'device error' 'A retry makes sense'
+    for faults in 'kmd.vm.page_table=fail' 'kmd.vm.page_table[space=2]=fail'; do
+        run 2 --faults "$faults"
+        not_started UMD_ERR_MEM_ALLOC_FAILED
+    done ;;
+# The job fails by its own fault, the reset that follows takes the device with it: both are said, whichever comes first.
+lost)
+    run 3 --faults 'hw.cu.hang[nth=20]=fire; hw.reset.fail=fire' --report report.json
+    screen
+    says err '^umd-train: stopped by a device error at step [1-3] of 3: UMD_ERR_(HW_HANG|DEV_LOST_RESET_FAILED)$' 'UMD_ERR_DEV_LOST_RESET_FAILED' 'UMD_ERR_HW_HANG' \
+        '(the device is lost, too|device was given up)'
+    python3 -c 'import json; assert json.load(open("report.json"))["device_lost"] == "UMD_ERR_DEV_LOST_RESET_FAILED"' ||
+        die "the report does not have the loss" ;;
+# Without --carrier the environment chooses, as for any program.
+carrier)
+    to=out
+    small="mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 1"
+    # shellcheck disable=SC2086
+    PETREL_CARRIER=$carrier tool 0 "$train" $small --log log --report report.json
+    says log "library started carrier=$carrier "
+    says report.json "\"carrier\": *\"$carrier\""
+    # shellcheck disable=SC2086
+    PETREL_CARRIER=pigeon tool 1 "$train" $small
+    one_line; says err 'UMD_ERR_CONFIG_VALUE: .*pigeon'
+    PETREL_CARRIER=pigeon run 0
+    run 1 --carrier pigeon; one_line; says err "^umd-train: --carrier is 'pigeon'" ;;
+# A compiler or linker that was asked for is used, or nothing is.
+compiler)
+    to=out
+    printf '#!/nonexistent/interpreter\n' >broken
+    chmod +x broken
+    mkdir folder
+    for program in /nonexistent/program no-such-program ./broken "$PWD/folder" 'false --'; do
+        for name in PETREL_CLANG PETREL_LLD; do
+            tool 2 env "$name=$program" "$source/tools/petrel-cc" -o k.pco "$source/tests/install/outside_kernel.c"
+            one_line; says err "^petrel-cc: $name=$program cannot be run\$"
+        done
+    done
+    only broken folder
+    PETREL_CLANG='' PETREL_LLD='' tool 0 "$source/tools/petrel-cc" -o k.pco "$source/tests/install/outside_kernel.c"
+    silent; only broken folder k.pco ;;
 vram-once)
     run 0 --faults 'kmd.vram.alloc[nth=9]=fail'
     silent
@@ -246,6 +331,37 @@ files)
     ln -s same alias
     run 1 --log same --report alias; one_line; says err 'are the same file'
     rm same alias
+    ln -s new alias # to what does not exist yet
+    run 1 --log alias --report new; one_line; says err 'are the same file'
+    rm alias
+    echo 'hw.cu.hang[nth=20]=fire' >plan
+    ln plan hard
+    for path in plan ./plan hard; do
+        for option in log report; do
+            run 1 --$option $path --faults plan; one_line; says err "^umd-train: --$option $path and --faults plan are the same file"
+        done
+        for name in UMD_LOG_FILE UMD_LOG_JSON; do
+            : >err
+            status=0
+            env "$name=$path" "$train" mlp --faults plan >out 2>err || status=$?
+            [ $status -eq 1 ] || die "a log over the fault file must be a usage error"
+            one_line; says err "^umd-train: $name $path and --faults plan are the same file"
+        done
+    done
+    [ "$(cat plan)" = 'hw.cu.hang[nth=20]=fire' ] || die "the fault file was written to"
+    rm plan hard
+    mkdir set
+    echo images >set/t10k-images-idx3-ubyte
+    for option in log report; do
+        for path in set/t10k-images-idx3-ubyte set/train-labels-idx1-ubyte.gz set; do
+            run 1 --data set --$option $path; one_line; says err "^umd-train: --$option $path is, or is a file of, --data set"
+        done
+        touch file
+        run 1 --data file --$option ./file; one_line; says err 'is, or is a file of, --data file'
+        rm file
+    done
+    [ "$(cat set/*)" = images ] || die "a data file was written to"
+    rm -r set
     mkfifo pipe
     for path in /dev/full pipe; do
         run 2 --report $path; one_line; says err "the report $path cannot be written: it is a device, pipe or socket, not a regular file; name a new file"
@@ -253,6 +369,13 @@ files)
     done
     only pipe
     rm pipe
+    to=out
+    for console in unset empty; do
+        [ $console = unset ] || export UMD_LOG_CONSOLE=
+        tool 1 "$built/umd-inject" check BAD; one_line; says err '^umd-inject: UMD_ERR_FAULT_SPEC: position=0 '
+        run 1 --faults BAD=fire; one_line
+    done
+    unset UMD_LOG_CONSOLE
     run 1 --faults hw.cu.hang; one_line; says err UMD_ERR_FAULT_SPEC 'position=10 .*column=11'
     run 2 --faults no/such.file; one_line; says err '^umd-train: the fault file no/such.file cannot be read: No such file'
     for bytes in 'hw.cu.hang=fire\000' 'hw.cu.\033[31mhang=fire\n' '\377\376=fire\n'; do
