@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <umd/umd_log.h>
@@ -20,7 +19,8 @@
 
 #define DEFAULT_TRAIN_SIZE 20000u
 #define MAX_FAULT_FILE_B 65536
-#define RESET_POLLS 2000u /* a millisecond each */
+#define TRY_B 4096u
+#define TRY_NS UINT64_C(10000000000) /* far more than a reset takes */
 
 bool train_kernel_path(const char *name, char *out, uint32_t out_B)
 {
@@ -210,20 +210,27 @@ static umdDeviceInfo device_info(const struct train_run *run)
 }
 
 /*
- * A hang is told before the reset that it leads to has ended. What became of the device is known after it: a count or a loss. Bounded in
- * case it takes longer; in virtual time nothing moves by waiting.
+ * The failure of a job is told before the reset that it leads to has ended. Whether the device came back from it shows when it is given
+ * something to do: that waits for the reset, and either ends or meets the loss, which the device's facts then have.
  */
-static umdDeviceInfo settled_info(const struct train_run *run, uint64_t resets_before)
+static void try_device(const struct train_run *run)
 {
-    umdStatus root = trouble_root(&run->trouble);
-    bool resets = (root == UMD_ERR_HW_HANG || root == UMD_ERR_HW_SPIN) && !run->trouble.no_pause;
-    umdDeviceInfo info = device_info(run);
+    umdContext context = { 0 };
+    umdStream stream;
+    umdDevicePtr ptr;
+    umdStatus st = umdContextCreate(run->device, &context);
 
-    for (uint32_t i = 0; resets && i < RESET_POLLS && info.size_B && info.lost_code == UMD_SUCCESS && info.reset_count == resets_before; i++) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        info = device_info(run);
-    }
-    return info;
+    if (!umdFailed(st))
+        st = umdStreamCreate(context, UMD_STREAM_COMPUTE, 0, &stream);
+    if (!umdFailed(st))
+        st = umdMemAlloc(context, TRY_B, 0, 0, &ptr);
+    if (!umdFailed(st))
+        st = umdMemset(stream, ptr, 0, 4, TRY_B);
+    if (!umdFailed(st))
+        st = umdStreamSynchronize(stream, TRY_NS);
+    if (context.id)
+        st = umdContextDestroy(context);
+    (void)st; /* the facts of the device are asked for afterwards, whatever this met */
 }
 
 /* The failure on one screen; of a mistake in the arguments one line. */
@@ -272,7 +279,9 @@ static int run_workload(const struct workload *workload, struct train_run *run)
     if (status == TRAIN_DONE)
         status = workload->run(run);
     trouble_settle(&run->trouble, false);
-    after = settled_info(run, before.reset_count);
+    if (trouble_is_device(&run->trouble) && run->context.id && device_info(run).lost_code == UMD_SUCCESS)
+        try_device(run);
+    after = device_info(run);
     run->trouble.lost = after.lost_code;
     run->result.device_ns = after.device_ns - before.device_ns;
     run->result.vram_high_B = after.vram_high_water_B;
