@@ -184,27 +184,34 @@ static __attribute__((format(printf, 2, 0))) void format_figures(umdErrorDetail 
             *c = '?';
 }
 
-umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *file, int line, umdStatus code, umdRecordId cause,
-                           const char *fmt, ...)
+/* Where something was seen first. */
+struct origin {
+    umdLogModule *module;
+    const char *func, *file;
+    int line;
+    umdStatus code;
+    umdRecordId cause;
+};
+
+static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct origin *o, const umdSeverity *severity, const char *fmt, va_list ap)
 {
     int saved = errno;
     struct umd_diag_thread *t = umd_diag_thread_get();
     umdErrorDetail fresh;
-    va_list ap;
 
     if (!t || umd_diag_inside())
-        return raise_without_state(module, func, file, line, code);
+        return raise_without_state(o->module, o->func, o->file, o->line, o->code);
     struct umd_record_scope *s = umd_record_scope_of(t);
     if (s->open) {
-        bool linked = cause.seq && umd_id_equal(cause, s->rec.id);
+        bool linked = o->cause.seq && umd_id_equal(o->cause, s->rec.id);
         umd_record_end(s, linked ? UMD_RECORD_DELIVERED : UMD_RECORD_SWALLOWED);
     }
-    fill(&fresh, t, module, func, file, line, code, cause);
-    va_start(ap, fmt);
+    fill(&fresh, t, o->module, o->func, o->file, o->line, o->code, o->cause);
+    if (severity)
+        fresh.advice.severity = *severity;
     format_figures(&fresh, fmt, ap);
-    va_end(ap);
-    struct umd_fold_key key = { .cause = cause, .func = func, .context_id = t->context_id, .last_ns = fresh.mono_ns,
-                                .line = (uint32_t)line, .code = code };
+    struct umd_fold_key key = { .cause = o->cause, .func = o->func, .context_id = t->context_id, .last_ns = fresh.mono_ns,
+                                .line = (uint32_t)o->line, .code = o->code };
     bool folded = fold(t, s, &fresh, &key);
     if (!folded) {
         fresh.id = umd_record_id_next();
@@ -218,9 +225,31 @@ umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *f
     umd_record_count(UMD_COUNT_RAISED, 1);
     umd_record_store_put(&s->rec);
     if (!folded || power_of_ten(s->rec.repeat))
-        announce(module, &s->rec);
+        announce(o->module, &s->rec);
     errno = saved;
-    return code;
+    return o->code;
+}
+
+umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *file, int line, umdStatus code, umdRecordId cause,
+                           const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause }, NULL, fmt, ap);
+    va_end(ap);
+    return st;
+}
+
+umdStatus umd_record_raise_mild(umdLogModule *module, const char *func, const char *file, int line, umdStatus code, umdSeverity severity,
+                                umdRecordId cause, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause }, &severity, fmt, ap);
+    va_end(ap);
+    return st;
 }
 
 void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *func, const char *file, int line, umdStatus in, umdStatus out)

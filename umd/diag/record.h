@@ -35,6 +35,10 @@ UMD_API uint64_t umd_record_get_context(void);
 #define UMD_FAIL_FROM(code_, cause_id_, fmt_, ...)                                                          \
     ((void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__)),                                                \
      umd_record_raise(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (code_), (cause_id_), fmt_, ##__VA_ARGS__))
+/** As UMD_FAIL_FROM, of something less than the code usually is: what the owner asked for (INFO), or what follows from that (WARN). */
+#define UMD_FAIL_MILD(code_, severity_, cause_id_, fmt_, ...)                                               \
+    ((void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__)),                                                \
+     umd_record_raise_mild(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (code_), (severity_), (cause_id_), fmt_, ##__VA_ARGS__))
 /** As UMD_FAIL, in code that speaks errno (KMD): value is -errno of the code. */
 #define UMD_FAIL_ERRNO(code_, fmt_, ...) (-umdStatusErrno(UMD_FAIL(code_, fmt_, ##__VA_ARGS__)))
 /** Passes a failure up across a layer boundary unchanged; UMD_HOP_AS translates. Layer: first part of the module's name. */
@@ -47,6 +51,9 @@ static inline __attribute__((format(printf, 1, 2))) int umd_log_check_expr(const
 
 UMD_API umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *file, int line, umdStatus code,
                                    umdRecordId cause, const char *fmt, ...);
+/** severity replaces the table's in the record's advice, and with it the level of the log line. */
+UMD_API umdStatus umd_record_raise_mild(umdLogModule *module, const char *func, const char *file, int line, umdStatus code,
+                                        umdSeverity severity, umdRecordId cause, const char *fmt, ...);
 UMD_API umdStatus umd_record_hop(umdLogModule *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
 UMD_API void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why);
 /** Id of the thread's open record (seq 0: none), which stays open. */

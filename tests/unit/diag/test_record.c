@@ -128,6 +128,21 @@ static void absorbed_record_says_why(void **state)
     assert_string_equal(d.absorbed, "Waited for room and submitted again.");
 }
 
+/* What is less than its code usually is says so in the record; the table stays as it is. */
+static void mild_record_has_its_own_severity(void **state)
+{
+    umdErrorDetail d;
+
+    (void)state;
+    assert_int_equal(UMD_FAIL_MILD(UMD_ERR_EXEC_CANCELLED, UMD_SEVERITY_INFO, (umdRecordId){ 0 }, "queue=%d", 1), UMD_ERR_EXEC_CANCELLED);
+    assert_true(umd_record_export(&d));
+    assert_int_equal(d.advice.severity, UMD_SEVERITY_INFO);
+    assert_string_equal(d.figures, "queue=1");
+    (void)UMD_FAIL(UMD_ERR_EXEC_CANCELLED, "queue=%d", 2);
+    assert_true(umd_record_export(&d));
+    assert_int_equal(d.advice.severity, UMD_SEVERITY_ERROR);
+}
+
 static umdStatus inner_call(void) { return CALL("umdInner", origin(9)); }
 
 static void nested_call_keeps_one_record(void **state)
@@ -371,7 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delivered_record_tells_all), cmocka_unit_test(success_leaves_the_last_error),
         cmocka_unit_test(raising_over_an_open_record_swallows_it), cmocka_unit_test(success_with_a_record_open_swallows_it),
-        cmocka_unit_test(cause_is_linked_not_swallowed), cmocka_unit_test(absorbed_record_says_why),
+        cmocka_unit_test(cause_is_linked_not_swallowed), cmocka_unit_test(absorbed_record_says_why), cmocka_unit_test(mild_record_has_its_own_severity),
         cmocka_unit_test(nested_call_keeps_one_record), cmocka_unit_test(bare_code_gets_a_record),
         cmocka_unit_test(codes_outside_the_list_become_internal), cmocka_unit_test(record_crosses_a_carrier),
         cmocka_unit_test(hostile_records_are_refused), cmocka_unit_test(scopes_do_not_mix),
