@@ -106,17 +106,29 @@ static umdStatus code_of_errno(int err)
     }
 }
 
+/* The record that the carrier brought, or one from errno. */
+static umdStatus from_story(const struct umd_winsys_story *story, umdStatus code, unsigned long cmd, int err)
+{
+    if (story->have && story->detail.code < 0) {
+        umdStatus st = umd_record_import(&story->detail);
+        return UMD_HOP(st);
+    }
+    return UMD_FAIL(code, "ioctl=0x%02lx errno=%d record=missing", cmd & 0xffu, err);
+}
+
 umdStatus umd_winsys_ioctl(struct umd_winsys_file *file, unsigned long cmd, void *arg)
 {
+    struct umd_winsys_story story;
     umdErrorDetail detail;
     uint64_t saved, ptr = (uint64_t)(uintptr_t)&detail;
     int fence_error = 0;
 
+    story.have = false;
     detail.size_B = sizeof(detail);
     detail.code = UMD_SUCCESS;
     memcpy(&saved, arg, sizeof(saved));
     memcpy(arg, &ptr, sizeof(ptr));
-    int ret = file->ops->ioctl(file->priv, cmd, arg);
+    int ret = file->ops->ioctl(file->priv, cmd, arg, &story);
     memcpy(arg, &saved, sizeof(saved));
     if (cmd == DRM_IOCTL_PETREL_WAIT)
         fence_error = ret ? 0 : ((const struct drm_petrel_wait *)arg)->fence_error;
@@ -129,16 +141,18 @@ umdStatus umd_winsys_ioctl(struct umd_winsys_file *file, unsigned long cmd, void
     if (cmd == DRM_IOCTL_PETREL_WAIT && ret == -ETIME)
         return UMD_STATUS_NOT_READY;
     int err = ret ? -ret : -fence_error;
-    return UMD_FAIL(code_of_errno(err), "ioctl=0x%02lx errno=%d record=missing", cmd & 0xffu, err);
+    return from_story(&story, code_of_errno(err), cmd, err);
 }
 
 umdStatus umd_winsys_core_ioctl(struct umd_winsys_file *file, unsigned long cmd, void *arg)
 {
-    int ret = file->ops->ioctl(file->priv, cmd, arg);
+    struct umd_winsys_story story;
 
+    story.have = false;
+    int ret = file->ops->ioctl(file->priv, cmd, arg, &story);
     if (!ret)
         return UMD_SUCCESS;
-    return UMD_FAIL(code_of_errno(-ret), "ioctl=0x%02lx errno=%d", cmd & 0xffu, -ret);
+    return from_story(&story, code_of_errno(-ret), cmd, -ret);
 }
 
 ssize_t umd_winsys_read(struct umd_winsys_file *file, void *buf, size_t size_B, uint64_t timeout_ns)
@@ -148,9 +162,15 @@ ssize_t umd_winsys_read(struct umd_winsys_file *file, void *buf, size_t size_B, 
 
 umdStatus umd_winsys_mmap(struct umd_winsys_file *file, uint64_t offset, size_t size_B, void **map_out)
 {
+    struct umd_winsys_story story;
     int error = 0;
-    void *p = file->ops->mmap(file->priv, offset, size_B, &error);
 
+    story.have = false;
+    void *p = file->ops->mmap(file->priv, offset, size_B, &error, &story);
+    if (!p && story.have && story.detail.code < 0) {
+        umdStatus st = umd_record_import(&story.detail);
+        return UMD_HOP(st);
+    }
     if (!p)
         return UMD_FAIL(error == -ENODEV ? UMD_ERR_DEV_LOST_OFF_BUS : UMD_ERR_MEM_MAP_FAILED, "size_B=%zu errno=%d", size_B, -error);
     *map_out = p;

@@ -21,8 +21,15 @@ struct umd_winsys_config {
     uint64_t vram_B, watchdog_ns; /**< 0: default */
 };
 
+/** What a failed operation has to tell where the call itself has no place for it. */
+struct umd_winsys_story {
+    bool have;
+    umdErrorDetail detail;     /**< valid if have */
+};
+
 /*
- * ioctl and read follow the system calls: 0 or a count, or -errno. Failing Petrel ioctls write their record to error_ptr.
+ * ioctl and read follow the system calls: 0 or a count, or -errno. Failing Petrel ioctls write their record to error_ptr; a failure of the
+ * carrier itself, of a DRM core ioctl or of mmap leaves its record in the story, where the carrier can have it.
  * A carrier may be called from any thread. mmap: NULL with *error_out = -errno.
  */
 struct umd_winsys_ops {
@@ -31,9 +38,9 @@ struct umd_winsys_ops {
     void (*fini)(void *priv);
     umdStatus (*open)(void *priv, uint32_t index, void **file_out);
     void (*close)(void *file);
-    int (*ioctl)(void *file, unsigned long cmd, void *arg);
+    int (*ioctl)(void *file, unsigned long cmd, void *arg, struct umd_winsys_story *story);
     ssize_t (*read)(void *file, void *buf, size_t size_B, uint64_t timeout_ns);
-    void *(*mmap)(void *file, uint64_t offset, size_t size_B, int *error_out);
+    void *(*mmap)(void *file, uint64_t offset, size_t size_B, int *error_out, struct umd_winsys_story *story);
     int (*munmap)(void *file, void *addr, size_t size_B);
 };
 extern const struct umd_winsys_ops umd_winsys_direct, umd_winsys_loopback;
@@ -50,7 +57,7 @@ void umd_winsys_close(struct umd_winsys_file *file);
  * failure of the driver and has no record: `stage` tells where the job stands.
  */
 UMD_MUST_CHECK umdStatus umd_winsys_ioctl(struct umd_winsys_file *file, unsigned long cmd, void *arg);
-/** A DRM core ioctl: no record comes back, so one is raised here from errno. */
+/** A DRM core ioctl: the driver's record where the carrier brings it, else one is raised here from errno. */
 UMD_MUST_CHECK umdStatus umd_winsys_core_ioctl(struct umd_winsys_file *file, unsigned long cmd, void *arg);
 ssize_t umd_winsys_read(struct umd_winsys_file *file, void *buf, size_t size_B, uint64_t timeout_ns);
 UMD_MUST_CHECK umdStatus umd_winsys_mmap(struct umd_winsys_file *file, uint64_t offset, size_t size_B, void **map_out);

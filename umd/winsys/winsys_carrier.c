@@ -141,7 +141,7 @@ void umd_carrier_close(struct umd_carrier_file *file)
     umd_record_scope_end();
 }
 
-/* Ends what a failed call left open: its story went out by error_ptr or is raised again by the caller from errno. */
+/* Ends what a call without a story left open: the caller makes do with its errno. */
 static void scope_leave(bool failed)
 {
     umdErrorDetail detail;
@@ -151,11 +151,18 @@ static void scope_leave(bool failed)
     umd_record_scope_end();
 }
 
-int umd_carrier_ioctl(struct umd_carrier_file *file, unsigned long cmd, void *arg)
+int umd_carrier_fail(struct umd_winsys_story *story, umdStatus st)
+{
+    story->have = umd_record_export(&story->detail);
+    return -umdStatusErrno(st);
+}
+
+int umd_carrier_ioctl(struct umd_carrier_file *file, unsigned long cmd, void *arg, struct umd_winsys_story *story)
 {
     umd_record_scope_begin();
     int ret = file->carrier->kmd->ioctl(file->file, cmd, arg);
-    scope_leave(ret != 0 || umd_record_current().seq);
+    story->have = umd_record_export(&story->detail) && ret;
+    umd_record_scope_end();
     return ret;
 }
 
@@ -167,7 +174,7 @@ ssize_t umd_carrier_read(struct umd_carrier_file *file, void *buf, size_t size_B
     return n;
 }
 
-void *umd_carrier_mmap(struct umd_carrier_file *file, uint64_t offset, size_t size_B, int *error_out)
+void *umd_carrier_mmap(struct umd_carrier_file *file, uint64_t offset, size_t size_B, int *error_out, struct umd_winsys_story *story)
 {
     int error = 0;
 
@@ -175,7 +182,8 @@ void *umd_carrier_mmap(struct umd_carrier_file *file, uint64_t offset, size_t si
     void *p = file->carrier->kmd->mmap(file->file, offset, size_B, &error);
     if (!p && !error)
         error = -ENOMEM;
-    scope_leave(error != 0);
+    story->have = umd_record_export(&story->detail) && error;
+    umd_record_scope_end();
     *error_out = error;
     return error ? NULL : p;
 }

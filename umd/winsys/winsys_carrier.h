@@ -21,10 +21,12 @@ UMD_MUST_CHECK umdStatus umd_carrier_init(struct umd_carrier *carrier, const str
 void umd_carrier_fini(struct umd_carrier *carrier);
 UMD_MUST_CHECK umdStatus umd_carrier_open(struct umd_carrier *carrier, uint32_t index, struct umd_carrier_file *file);
 void umd_carrier_close(struct umd_carrier_file *file);
-/** The call into the driver, in a record scope of its own: what it leaves open went out by error_ptr. */
-int umd_carrier_ioctl(struct umd_carrier_file *file, unsigned long cmd, void *arg);
+/** The call into the driver, in a record scope of its own: what it leaves open, since it could not go out by error_ptr, comes in the story. */
+int umd_carrier_ioctl(struct umd_carrier_file *file, unsigned long cmd, void *arg, struct umd_winsys_story *story);
 ssize_t umd_carrier_read(struct umd_carrier_file *file, void *buf, size_t size_B, uint64_t timeout_ns);
-void *umd_carrier_mmap(struct umd_carrier_file *file, uint64_t offset, size_t size_B, int *error_out);
+void *umd_carrier_mmap(struct umd_carrier_file *file, uint64_t offset, size_t size_B, int *error_out, struct umd_winsys_story *story);
 int umd_carrier_munmap(struct umd_carrier_file *file, void *addr, size_t size_B);
+/** A failure of the carrier itself, which the thread has open, goes into the story. Value: -errno. */
+int umd_carrier_fail(struct umd_winsys_story *story, umdStatus st);
 
 #endif

@@ -49,9 +49,9 @@ static void direct_close(void *file)
     umd_free(file);
 }
 
-static int direct_ioctl(void *file, unsigned long cmd, void *arg)
+static int direct_ioctl(void *file, unsigned long cmd, void *arg, struct umd_winsys_story *story)
 {
-    return umd_carrier_ioctl(file, cmd, arg);
+    return umd_carrier_ioctl(file, cmd, arg, story);
 }
 
 static ssize_t direct_read(void *file, void *buf, size_t size_B, uint64_t timeout_ns)
@@ -59,9 +59,9 @@ static ssize_t direct_read(void *file, void *buf, size_t size_B, uint64_t timeou
     return umd_carrier_read(file, buf, size_B, timeout_ns);
 }
 
-static void *direct_mmap(void *file, uint64_t offset, size_t size_B, int *error_out)
+static void *direct_mmap(void *file, uint64_t offset, size_t size_B, int *error_out, struct umd_winsys_story *story)
 {
-    return umd_carrier_mmap(file, offset, size_B, error_out);
+    return umd_carrier_mmap(file, offset, size_B, error_out, story);
 }
 
 static int direct_munmap(void *file, void *addr, size_t size_B)

@@ -89,6 +89,7 @@ struct worker {
     struct umd_carrier_file *file;
     unsigned long cmd;
     void *arg;
+    struct umd_winsys_story *story;
     int ret;
 };
 
@@ -115,7 +116,7 @@ static void *worker_main(void *arg)
         if (w->state == WORKER_STOP)
             break;
         umd_mutex_unlock(&w->lock);
-        int ret = umd_carrier_ioctl(w->file, w->cmd, w->arg);
+        int ret = umd_carrier_ioctl(w->file, w->cmd, w->arg, w->story);
         umd_mutex_lock(&w->lock);
         w->ret = ret;
         w->state = WORKER_DONE;
@@ -125,28 +126,31 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-static struct worker *worker_take(struct loopback *lb)
+static umdStatus worker_take(struct loopback *lb, struct worker **worker_out)
 {
     umd_mutex_lock(&lb->lock);
     struct worker *w = lb->idle;
     if (w)
         lb->idle = w->next;
     umd_mutex_unlock(&lb->lock);
+    *worker_out = w;
     if (w)
-        return w;
-    w = umd_sys()->alloc(sizeof(*w));
+        return UMD_SUCCESS;
+    w = umd_alloc(sizeof(*w));
     if (!w)
-        return NULL;
+        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
     w->owner = lb;
     umd_mutex_init(&w->lock, "loopback worker", 46);
     umd_cond_init(&w->changed);
-    if (umd_sys()->thread_create(&w->thread, "petrel-loop", worker_main, w)) {
+    int err = umd_sys()->thread_create(&w->thread, "petrel-loop", worker_main, w);
+    if (err) {
         umd_cond_fini(&w->changed);
         umd_mutex_fini(&w->lock);
-        umd_sys()->free(w);
-        return NULL;
+        umd_free(w);
+        return UMD_FAIL(UMD_ERR_RES_THREADS, "thread=petrel-loop errno=%d", err);
     }
-    return w;
+    *worker_out = w;
+    return UMD_SUCCESS;
 }
 
 static void worker_give(struct loopback *lb, struct worker *w)
@@ -157,17 +161,20 @@ static void worker_give(struct loopback *lb, struct worker *w)
     umd_mutex_unlock(&lb->lock);
 }
 
-static int call(struct loopback_file *f, unsigned long cmd, void *arg)
+static int call(struct loopback_file *f, unsigned long cmd, void *arg, struct umd_winsys_story *story)
 {
+    struct worker *w;
+
     if (f->owner->carrier.stepped)
-        return umd_carrier_ioctl(&f->base, cmd, arg);
-    struct worker *w = worker_take(f->owner);
-    if (!w)
-        return -ENOMEM;
+        return umd_carrier_ioctl(&f->base, cmd, arg, story);
+    umdStatus st = worker_take(f->owner, &w);
+    if (st < 0)
+        return umd_carrier_fail(story, UMD_HOP(st));
     umd_mutex_lock(&w->lock);
     w->file = &f->base;
     w->cmd = cmd;
     w->arg = arg;
+    w->story = story;
     w->state = WORKER_CALLED;
     umd_cond_broadcast(&w->changed);
     while (w->state != WORKER_DONE)
@@ -227,7 +234,7 @@ static uint64_t field(const uint8_t *arg, uint32_t offset, uint32_t size)
 }
 
 /* Copies what the pointers of the struct lead to, and points the scratch struct at the copies. */
-static int marshal_in(struct marshal *m, void *arg)
+static umdStatus marshal_in(struct marshal *m, void *arg)
 {
     memcpy(m->original, arg, m->arg_B);
     memcpy(m->scratch, arg, m->arg_B);
@@ -240,16 +247,16 @@ static int marshal_in(struct marshal *m, void *arg)
         if (count > 65536) /* the driver refuses such a count before it looks at the array: let it */
             continue;
         size_t n = (size_t)count * p->element_B;
-        uint8_t *copy = umd_sys()->alloc(n * 2);
+        uint8_t *copy = umd_alloc(n * 2);
         if (!copy)
-            return -ENOMEM;
+            return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
         m->buf[m->buf_count].copy = copy;
         m->buf[m->buf_count].saved = copy + n;
         m->buf[m->buf_count].client = client;
         m->buf[m->buf_count].size_B = n;
         m->buf_count++;
         if (client_copy(copy, client, n, false))
-            return -EFAULT;
+            return UMD_FAIL(UMD_ERR_UAPI_POINTER, "ioctl=0x%02lx offset_B=%u size_B=%zu access=read", m->shape->cmd & 0xffu, p->offset, n);
         memcpy(copy + n, copy, n);
         uint64_t at = (uint64_t)(uintptr_t)copy;
         memcpy(m->scratch + p->offset, &at, sizeof(at));
@@ -257,11 +264,11 @@ static int marshal_in(struct marshal *m, void *arg)
     for (uint32_t i = 0; i < m->buf_count; i++)
         client_poison(m->buf[i].client, m->buf[i].size_B);
     memset(arg, POISON, m->arg_B);
-    return 0;
+    return UMD_SUCCESS;
 }
 
 /* Results go back whatever the call returned; what the client gave to read only comes back as it was. */
-static int marshal_out(struct marshal *m, void *arg, int ret)
+static int marshal_out(struct marshal *m, void *arg, int ret, struct umd_winsys_story *story)
 {
     uint32_t b = 0;
 
@@ -273,14 +280,15 @@ static int marshal_out(struct marshal *m, void *arg, int ret)
             continue;
         void *back = p->dir & OUT ? m->buf[b].copy : m->buf[b].saved;
         if (client_copy(back, client, m->buf[b].size_B, true) && p->dir & OUT && !ret)
-            ret = -EFAULT;
+            ret = umd_carrier_fail(story, UMD_FAIL(UMD_ERR_UAPI_POINTER, "ioctl=0x%02lx offset_B=%u size_B=%zu access=write",
+                                                   m->shape->cmd & 0xffu, p->offset, m->buf[b].size_B));
         b++;
     }
     memcpy(arg, _IOC_DIR(m->shape->cmd) & _IOC_READ ? m->scratch : m->original, m->arg_B);
     return ret;
 }
 
-static int loopback_ioctl(void *file, unsigned long cmd, void *arg)
+static int loopback_ioctl(void *file, unsigned long cmd, void *arg, struct umd_winsys_story *story)
 {
     struct loopback_file *f = file;
     struct marshal m = { .arg_B = _IOC_SIZE(cmd) };
@@ -290,14 +298,16 @@ static int loopback_ioctl(void *file, unsigned long cmd, void *arg)
         if (shapes[i].cmd == cmd)
             m.shape = &shapes[i];
     if (!m.shape || m.arg_B > sizeof(m.scratch))
-        return -ENOTTY; /* a call that this carrier cannot move does not exist over it */
-    ret = marshal_in(&m, arg);
-    if (!ret) {
-        ret = call(f, cmd, m.scratch);
-        ret = marshal_out(&m, arg, ret);
+        return umd_carrier_fail(story, UMD_FAIL(UMD_ERR_UAPI_UNKNOWN, "ioctl=0x%02lx reason=\"this carrier cannot move it\"", cmd & 0xffu));
+    umdStatus st = marshal_in(&m, arg);
+    if (st < 0) {
+        ret = umd_carrier_fail(story, st);
+    } else {
+        ret = call(f, cmd, m.scratch, story);
+        ret = marshal_out(&m, arg, ret, story);
     }
     for (uint32_t i = 0; i < m.buf_count; i++)
-        umd_sys()->free(m.buf[i].copy);
+        umd_free(m.buf[i].copy);
     return ret;
 }
 
@@ -332,7 +342,7 @@ static void loopback_fini(void *priv)
         pthread_join(w->thread, NULL);
         umd_cond_fini(&w->changed);
         umd_mutex_fini(&w->lock);
-        umd_sys()->free(w);
+        umd_free(w);
     }
     umd_carrier_fini(&lb->carrier);
     umd_mutex_fini(&lb->lock);
@@ -367,21 +377,23 @@ static void loopback_close(void *file)
 static ssize_t loopback_read(void *file, void *buf, size_t size_B, uint64_t timeout_ns)
 {
     struct loopback_file *f = file;
-    void *scratch = umd_sys()->alloc(size_B ? size_B : 1);
+    void *scratch = umd_alloc(size_B ? size_B : 1);
 
-    if (!scratch)
+    if (!scratch) {
+        UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "events stay with the driver until the next read");
         return -ENOMEM;
+    }
     ssize_t n = umd_carrier_read(&f->base, scratch, size_B, timeout_ns);
     if (n > 0 && client_copy(scratch, (uint64_t)(uintptr_t)buf, (size_t)n, true))
         n = -EFAULT;
-    umd_sys()->free(scratch);
+    umd_free(scratch);
     return n;
 }
 
 /* Maps are the kernel's to place: the same over each carrier. */
-static void *loopback_mmap(void *file, uint64_t offset, size_t size_B, int *error_out)
+static void *loopback_mmap(void *file, uint64_t offset, size_t size_B, int *error_out, struct umd_winsys_story *story)
 {
-    return umd_carrier_mmap(&((struct loopback_file *)file)->base, offset, size_B, error_out);
+    return umd_carrier_mmap(&((struct loopback_file *)file)->base, offset, size_B, error_out, story);
 }
 
 static int loopback_munmap(void *file, void *addr, size_t size_B)

@@ -103,6 +103,8 @@ static int fake_ioctl(struct petrel_file *file, unsigned long cmd, void *arg)
         v->name_len = 6;
         return 0;
     }
+    if (cmd == DRM_IOCTL_GEM_CLOSE && ((struct drm_gem_close *)arg)->handle == 3)
+        return UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=gem handle=3");
     if (cmd == DRM_IOCTL_GEM_CLOSE)
         return ((struct drm_gem_close *)arg)->handle == 1 ? 0 : -EINVAL;
     return -ENOTTY;
@@ -123,6 +125,10 @@ static ssize_t fake_read(struct petrel_file *file, void *buf, size_t size_B, uin
 static void *fake_mmap(struct petrel_file *file, uint64_t offset, size_t size_B, int *error_out)
 {
     (void)file;
+    if (offset == 2) {
+        *error_out = UMD_FAIL_ERRNO(UMD_ERR_MEM_HOST_ALLOC_FAILED, "fake=map");
+        return NULL;
+    }
     if (offset) {
         *error_out = -EINVAL;
         return NULL;

@@ -10,6 +10,7 @@
 #include <uapi/petrel_drm.h>
 
 #include "fake_kmd.h"
+#include "fault_plan.h"
 #include "record.h"
 #include "winsys/winsys.h"
 
@@ -165,6 +166,12 @@ static void core_ioctls(void **state)
         assert_int_equal(umd_winsys_core_ioctl(sides[i].file, DRM_IOCTL_GEM_CLOSE, &c), UMD_ERR_UAPI_ARGUMENT);
         assert_non_null(strstr(taken().figures, "errno=22"));
         assert_int_equal(c.handle, 2);
+        c.handle = 3;
+        assert_int_equal(umd_winsys_core_ioctl(sides[i].file, DRM_IOCTL_GEM_CLOSE, &c), UMD_ERR_UAPI_HANDLE);
+        umdErrorDetail d = taken(); /* the driver's own record, not one from errno */
+        assert_string_equal(d.figures, "object=gem handle=3");
+        assert_string_equal(d.module, "kmd.fake");
+        assert_string_equal(d.hops[d.hop_count - 1].layer, "winsys");
         assert_int_equal(umd_winsys_core_ioctl(sides[i].file, DRM_IOCTL_MODE_RMFB, &c), UMD_ERR_UAPI_UNKNOWN);
         (void)taken();
         bring_down(&sides[i]);
@@ -180,7 +187,7 @@ static void bad_pointer(void **state)
     (void)state;
     assert_int_equal(bring_up(&s), UMD_SUCCESS);
     assert_int_equal(umd_winsys_ioctl(s.file, DRM_IOCTL_PETREL_EXEC, &e), UMD_ERR_UAPI_POINTER);
-    (void)taken();
+    assert_non_null(strstr(taken().figures, "access=read"));
     assert_int_equal(e.ibs_ptr, 0x10);
     bring_down(&s);
 }
@@ -199,7 +206,34 @@ static void maps_and_events(void **state)
         umd_winsys_munmap(sides[i].file, map, 4096);
         assert_int_equal(umd_winsys_mmap(sides[i].file, 1, 4096, &map), UMD_ERR_MEM_MAP_FAILED);
         (void)taken();
+        assert_int_equal(umd_winsys_mmap(sides[i].file, 2, 4096, &map), UMD_ERR_MEM_HOST_ALLOC_FAILED);
+        assert_string_equal(taken().figures, "fake=map");
         bring_down(&sides[i]);
+    }
+}
+
+/* The carrier's own thread and memory fail: raised where it happens, and the next call works. */
+static void carrier_without_means(void **state)
+{
+    static const struct { const char *spec; umdStatus code; const char *figure; } cases[] = {
+        { "sys.thread.create=1*fail", UMD_ERR_RES_THREADS, "thread=petrel-loop errno=" },
+        { "sys.alloc[nth=1]=fail", UMD_ERR_MEM_HOST_ALLOC_FAILED, "live_B=" }, /* a copy of what the call points to */
+        { "sys.alloc[nth=2]=fail", UMD_ERR_MEM_HOST_ALLOC_FAILED, "live_B=" }, /* the worker */
+    };
+    struct side s = { .carrier = "loopback" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drm_petrel_exec e = { 0 };
+        assert_int_equal(bring_up(&s), UMD_SUCCESS);
+        assert_int_equal(umd_fault_plan_set(cases[i].spec), UMD_SUCCESS);
+        assert_int_equal(umd_winsys_ioctl(s.file, DRM_IOCTL_PETREL_EXEC, &e), cases[i].code);
+        umdErrorDetail d = taken();
+        assert_non_null(strstr(d.figures, cases[i].figure));
+        assert_string_equal(d.hops[d.hop_count - 1].layer, "winsys");
+        assert_int_equal(umd_fault_plan_set(NULL), UMD_SUCCESS);
+        assert_int_equal(umd_winsys_ioctl(s.file, DRM_IOCTL_PETREL_EXEC, &e), UMD_SUCCESS);
+        bring_down(&s);
     }
 }
 
@@ -208,6 +242,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(loading, reset), cmocka_unit_test_setup(exec_marshalled, reset), cmocka_unit_test_setup(fence_error, reset),
         cmocka_unit_test_setup(core_ioctls, reset), cmocka_unit_test_setup(bad_pointer, reset), cmocka_unit_test_setup(maps_and_events, reset),
+        cmocka_unit_test_setup(carrier_without_means, reset),
     };
     if (argc < 2)
         return 1;
