@@ -12,6 +12,7 @@
 
 #include "error.h"
 #include "library.h"
+#include "nearest.h"
 #include "stream.h"
 
 UMD_LOG_MODULE("umd.module");
@@ -272,6 +273,22 @@ umdStatus umdModuleUnload(umdModule module)
 
 /* ---- Kernels ---- */
 
+/* The kernel that was probably meant. */
+static const char *nearest_kernel(const struct umd_module *m, const char *name)
+{
+    const char *best = "none";
+    size_t best_distance = SIZE_MAX;
+
+    for (uint32_t i = 0; i < m->kernel_count; i++) {
+        size_t d = umd_nearest_distance(name, strlen(name), m->kernels[i].meta.name);
+        if (d < best_distance) {
+            best_distance = d;
+            best = m->kernels[i].meta.name;
+        }
+    }
+    return best;
+}
+
 static umdStatus get_kernel(struct umd_module *m, const char *name, umdKernel *kernel_out)
 {
     struct umd_kernel *k = NULL;
@@ -283,8 +300,8 @@ static umdStatus get_kernel(struct umd_module *m, const char *name, umdKernel *k
         if (!strcmp(m->kernels[i].meta.name, name))
             k = &m->kernels[i];
     if (!k)
-        return UMD_FAIL(UMD_ERR_MODULE_SYMBOL, "kernel=\"%.64s\" module=%s kernels=%u first=%s", name, m->name, m->kernel_count,
-                        m->kernel_count ? m->kernels[0].meta.name : "-");
+        return UMD_FAIL(UMD_ERR_MODULE_SYMBOL, "kernel=\"%.64s\" module=%s kernels=%u nearest=%s", name, m->name, m->kernel_count,
+                        nearest_kernel(m, name));
     umd_mutex_lock(&m->ctx->lock);
     if (m->closed) { /* a kernel opened now would hold its module for ever */
         umd_mutex_unlock(&m->ctx->lock);

@@ -25,6 +25,8 @@ static void module_arguments(void **state)
     assert_st(umdModuleLoadFile(f->ctx, NULL, &m), UMD_ERR_PARAM_NULL);
     assert_int_equal(m.id, 42);
     assert_fails(umdModuleGetKernel(f->mod, "axpz", &k), UMD_ERR_MODULE_SYMBOL, "kernel=\"axpz\"");
+    assert_fails(umdModuleGetKernel(f->mod, "axpz", &k), UMD_ERR_MODULE_SYMBOL, "nearest=axpy");
+    assert_fails(umdModuleGetKernel(f->mod, "grp_sum", &k), UMD_ERR_MODULE_SYMBOL, "nearest=group_sum");
     assert_st(umdModuleGetKernel(f->mod, NULL, &k), UMD_ERR_PARAM_NULL);
     assert_st(umdModuleGetKernel(f->mod, "axpy", NULL), UMD_ERR_PARAM_NULL);
     assert_int_equal(k.id, 42);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fault_parse.h"
+#include "nearest.h"
 
 struct parser {
     const char *spec;
@@ -114,38 +115,13 @@ static bool number(struct parser *p, const char *expected, uint64_t *out)
     return true;
 }
 
-/* Levenshtein; names are short. */
-static size_t distance(const char *a, size_t na, const char *b)
-{
-    size_t row[64], nb = strlen(b);
-
-    if (na >= 63 || nb >= 63)
-        return 99;
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[nb];
-}
-
 static void suggest(struct parser *p, const char *begin, size_t n)
 {
     size_t best = n / 3 > 2 ? n / 3 + 1 : 3; /* further away is no help */
 
     for (int i = 0; i < (int)UMD_FAULT_SITE_COUNT; i++) {
         const char *name = umd_fault_site_info((enum umd_fault_site)i)->name;
-        size_t d = distance(begin, n, name);
+        size_t d = umd_nearest_distance(begin, n, name);
         if (d < best) {
             best = d;
             snprintf(p->error->suggestion, sizeof(p->error->suggestion), "%s", name);
