@@ -195,10 +195,8 @@ static void close_children(struct umd_context *ctx, bool streams_only)
         umd_mutex_unlock(&ctx->lock);
         if (!child)
             return;
-        struct umd_object *table = NULL;
-        umdStatus st = umd_handle_close(child->handle, child->type, &table);
-        if (st < 0)
-            UMD_ABSORB(st, "another thread destroys the object already");
+        /* NULL: destroyed before, or by another thread right now; others, an event say, still hold it. No failure of anything. */
+        struct umd_object *table = umd_handle_try_close(child->handle, child->type);
         if (table && child->teardown)
             child->teardown(child);
         umd_object_put(table);
@@ -215,16 +213,10 @@ static void end_callbacks(struct umd_context *ctx)
     umd_mutex_unlock(&ctx->lock);
 }
 
-umdStatus umd_context_destroy(umdContext handle)
+static void destroy_closed(struct umd_object *obj)
 {
-    struct umd_object *obj;
-
-    if (own_callbacks(handle.id))
-        return UMD_FAIL(UMD_ERR_CTX_BUSY, "context=0x%" PRIx64 " reason=\"called from the callback of this context\"", handle.id);
-    umdStatus st = umd_handle_close(handle.id, UMD_OBJ_CONTEXT, &obj);
-    if (st < 0)
-        return UMD_HOP(st);
     struct umd_context *ctx = (struct umd_context *)obj;
+
     umd_record_set_context(ctx->id);
     umd_mutex_lock(&ctx->lock);
     atomic_store(&ctx->dying, true);
@@ -234,6 +226,28 @@ umdStatus umd_context_destroy(umdContext handle)
     close_children(ctx, false);
     end_callbacks(ctx);
     umd_object_put(obj);
+}
+
+bool umd_context_destroy_any(void)
+{
+    const uint64_t handle = umd_handle_any(UMD_OBJ_CONTEXT);
+    struct umd_object *obj = handle ? umd_handle_try_close(handle, UMD_OBJ_CONTEXT) : NULL;
+
+    if (obj)
+        destroy_closed(obj);
+    return handle != 0;
+}
+
+static umdStatus context_destroy(umdContext handle)
+{
+    struct umd_object *obj;
+
+    if (own_callbacks(handle.id))
+        return UMD_FAIL(UMD_ERR_CTX_BUSY, "context=0x%" PRIx64 " reason=\"called from the callback of this context\"", handle.id);
+    umdStatus st = umd_handle_close(handle.id, UMD_OBJ_CONTEXT, &obj);
+    if (st < 0)
+        return UMD_HOP(st);
+    destroy_closed(obj);
     return UMD_SUCCESS;
 }
 
@@ -243,7 +257,7 @@ umdStatus umdContextDestroy(umdContext context)
 
     umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64, context.id);
     if (st == UMD_SUCCESS)
-        st = umd_context_destroy(context);
+        st = context_destroy(context);
     return umd_call_leave(&call, st);
 }
 

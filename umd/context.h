@@ -47,8 +47,8 @@ void umd_context_idle(struct umd_context *ctx);
 bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail *detail);
 /** Calls the application back, no lock held. */
 void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail);
-/** Destroys a context as umdContextDestroy does. */
-UMD_MUST_CHECK umdStatus umd_context_destroy(umdContext handle);
+/** Destroys some context that is left. False: none was. */
+bool umd_context_destroy_any(void);
 /** The context whose callback this thread is in, NULL: none. */
 struct umd_context *umd_context_in_callback(void);
 

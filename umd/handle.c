@@ -124,7 +124,8 @@ umdStatus umd_handle_get(uint64_t handle, enum umd_object_type type, struct umd_
     return explain(handle, type, s != NULL, copy);
 }
 
-umdStatus umd_handle_close(uint64_t handle, enum umd_object_type type, struct umd_object **obj_out)
+/* True: closed. False: the handle names no live object of the type; *slot_out, *valid_out: why. */
+static bool close_it(uint64_t handle, enum umd_object_type type, struct umd_object **obj_out, bool *valid_out, struct slot *slot_out)
 {
     uint64_t now_ns = umd_sys()->mono_ns();
     uint32_t tid = umd_sys()->tid();
@@ -132,9 +133,10 @@ umdStatus umd_handle_close(uint64_t handle, enum umd_object_type type, struct um
     umd_mutex_lock(&table.lock);
     struct slot *s = slot_of(handle);
     if (!names(s, handle, type)) {
-        struct slot copy = s ? *s : (struct slot){ 0 };
+        *valid_out = s != NULL;
+        *slot_out = s ? *s : (struct slot){ 0 };
         umd_mutex_unlock(&table.lock);
-        return explain(handle, type, s != NULL, copy);
+        return false;
     }
     *obj_out = s->obj;
     s->obj = NULL;
@@ -151,7 +153,24 @@ umdStatus umd_handle_close(uint64_t handle, enum umd_object_type type, struct um
         table.free_tail = index;
     }
     umd_mutex_unlock(&table.lock);
-    return UMD_SUCCESS;
+    return true;
+}
+
+umdStatus umd_handle_close(uint64_t handle, enum umd_object_type type, struct umd_object **obj_out)
+{
+    struct slot slot;
+    bool valid;
+
+    return close_it(handle, type, obj_out, &valid, &slot) ? UMD_SUCCESS : explain(handle, type, valid, slot);
+}
+
+struct umd_object *umd_handle_try_close(uint64_t handle, enum umd_object_type type)
+{
+    struct umd_object *obj;
+    struct slot slot;
+    bool valid;
+
+    return close_it(handle, type, &obj, &valid, &slot) ? obj : NULL;
 }
 
 uint32_t umd_handle_count(enum umd_object_type type)

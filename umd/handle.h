@@ -43,6 +43,8 @@ UMD_MUST_CHECK umdStatus umd_handle_open(struct umd_object *obj, enum umd_object
 UMD_MUST_CHECK umdStatus umd_handle_get(uint64_t handle, enum umd_object_type type, struct umd_object **obj_out);
 /** Closes a handle; the table's reference goes to the caller. Of two threads that close one handle, one gets UMD_ERR_HANDLE_DESTROYED. */
 UMD_MUST_CHECK umdStatus umd_handle_close(uint64_t handle, enum umd_object_type type, struct umd_object **obj_out);
+/** The same where it is no failure that there is nothing left to close: NULL, and no record. */
+UMD_MUST_CHECK struct umd_object *umd_handle_try_close(uint64_t handle, enum umd_object_type type);
 /** Handles of the type that are open. */
 uint32_t umd_handle_count(enum umd_object_type type);
 /** Any open handle of the type, 0 when there is none. */

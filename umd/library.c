@@ -250,15 +250,10 @@ umdStatus umdInit(const umdInitDesc *desc)
 
 static void destroy_leaked(void)
 {
-    uint64_t handle;
     uint32_t n = 0;
 
-    while ((handle = umd_handle_any(UMD_OBJ_CONTEXT))) {
-        umdStatus st = umd_context_destroy((umdContext){ handle });
-        if (st < 0)
-            UMD_ABSORB(st, "another thread destroys the context already");
+    while (umd_context_destroy_any())
         n++;
-    }
     if (n)
         UMD_LOG(UMD_LOG_WARN, "contexts leaked count=%u", n);
 }
