@@ -332,7 +332,7 @@ static struct hw_cu_sabotage cp_sabotage(const struct hw_ring *ring)
     }
     if (umd_fault(UMD_FAULT_HW_CU_ILLEGAL, where, &hit)) {
         sabotage.illegal = true;
-        sabotage.illegal_bits = hit.arg_count ? (uint32_t)hit.args[0] : 0;
+        sabotage.illegal_bits = hit.arg_count ? (uint32_t)hit.args[0] : UINT32_MAX; /* zeros are what compilers put where a trap is meant */
     }
     return sabotage;
 }

@@ -75,10 +75,21 @@ static umdStatus check_fork(void)
     return UMD_FAIL(UMD_ERR_CTX_FORKED, "pid=%u started_by_pid=%d", umd_sys()->pid(), umd_sys_stepped() ? 1 : (int)lib.pid);
 }
 
+/* Stepped: virtual time and the device's work are the one thread's, and nothing guards them. */
+static umdStatus check_thread(void)
+{
+    if (__builtin_expect(!umd_sys_step_foreign(), 1))
+        return UMD_SUCCESS;
+    return UMD_FAIL(UMD_ERR_INIT_STEPPED_THREAD, "mode=stepped tid=%u", umd_sys()->tid());
+}
+
 umdStatus umd_call_ready(struct umd_call *call)
 {
     umdStatus st = check_fork();
 
+    if (st < 0)
+        return UMD_HOP(st);
+    st = check_thread();
     if (st < 0)
         return UMD_HOP(st);
     atomic_fetch_add(&lib.calls, 1);
@@ -156,14 +167,14 @@ static umdStatus configure(const umdInitDesc *desc, struct umd_winsys_config *c)
     return UMD_SUCCESS;
 }
 
-/* A value without '=' names a file. Without either the plan that is set stays. */
+/* Without either the plan that is set stays. */
 static umdStatus set_faults(const umdInitDesc *desc)
 {
     const char *spec = desc->faults ? desc->faults : getenv("PETREL_FAULTS");
 
     if (!spec)
         return UMD_SUCCESS;
-    umdStatus st = *spec && !strchr(spec, '=') ? umd_fault_plan_load(spec) : umd_fault_plan_set(spec);
+    umdStatus st = umd_fault_plan_from(spec);
     return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
 }
 
@@ -227,6 +238,8 @@ umdStatus umdInit(const umdInitDesc *desc)
 
     umd_api_enter(&call, __func__, "desc=%s", desc ? "given" : "NULL");
     umdStatus st = check_fork();
+    if (st == UMD_SUCCESS)
+        st = check_thread();
     if (st == UMD_SUCCESS && desc)
         st = check_desc(desc);
     if (st == UMD_SUCCESS && umd_context_in_callback()) /* umdShutdown may hold the lock and wait for this callback */
@@ -234,7 +247,8 @@ umdStatus umdInit(const umdInitDesc *desc)
     if (st < 0)
         return umd_api_exit(&call, st);
     library_lock();
-    if (!lib.starts) {
+    st = check_thread(); /* again: a start that was under way may have been a stepped one */
+    if (st == UMD_SUCCESS && !lib.starts) {
         lib.pid = getpid();
         st = power_up(desc ? desc : &defaults);
     }
@@ -273,6 +287,8 @@ umdStatus umdShutdown(void)
 
     umd_api_enter(&call, __func__, "%s", "");
     umdStatus st = check_fork();
+    if (st == UMD_SUCCESS)
+        st = check_thread();
     if (st == UMD_SUCCESS && umd_context_in_callback())
         st = UMD_FAIL(UMD_ERR_CTX_BUSY, "reason=\"called from an error callback\"");
     if (st < 0)

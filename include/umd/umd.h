@@ -18,6 +18,7 @@ extern "C" {
  * - Arguments are checked first; a call that fails with a code of the "param" range has changed nothing. Outputs (`*_out`) are untouched on failure.
  * - Safe from any thread. Handles are values with a generation, never addresses; a stale one is told apart from a wrong one (D8).
  * - After device loss each call returns the same UMD_ERR_DEV_LOST_* at once; destroy calls free what they own and succeed (B7).
+ * - In stepped mode the library belongs to the thread that began it; a call from another one returns UMD_ERR_INIT_STEPPED_THREAD and does nothing.
  * - In a child after fork each call returns UMD_ERR_CTX_FORKED; before umdInit and after the last umdShutdown UMD_ERR_INIT_REQUIRED.
  * - Any call may return UMD_ERR_PARAM_NULL, UMD_ERR_HANDLE_*, UMD_ERR_CTX_*, UMD_ERR_DEV_LOST_*, UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_INTERNAL*; each
  *   lists what else. A call that meets a failed job of its context returns that job's code, with the job's record as detail.
@@ -49,14 +50,14 @@ typedef struct umdInitDesc {
     uint64_t vram_B;          /**< 0: the profile's */
     uint64_t watchdog_ns;     /**< device time; 0: $PETREL_WATCHDOG_MS, else 100 ms */
     uint64_t seed;            /**< stepped mode: of clocks and faults */
-    bool stepped;             /**< one host thread, virtual time (or $PETREL_MODE=stepped) */
+    bool stepped;             /**< one host thread, this one, and virtual time (or $PETREL_MODE=stepped) */
     bool functional;          /**< timing model off (or $PETREL_MODE=functional) */
-    const char *faults;       /**< fault specification, NULL: $PETREL_FAULTS; see docs/faults.md */
+    const char *faults;       /**< fault specification, or "@FILE", or an absolute path; NULL: $PETREL_FAULTS; see docs/faults.md */
 } umdInitDesc;
 
 /**
- * Brings the stack up; counted, umdShutdown gives back. desc NULL: all defaults. While it is up desc is checked and otherwise ignored: the first
- * call decides.
+ * Brings the stack up; counted, umdShutdown gives back. desc NULL: all defaults. The first call decides: while the stack is up, size_B and version
+ * of desc are checked and the rest is not looked at, right or wrong.
  * Codes: UMD_ERR_PARAM_STRUCT_SIZE, UMD_ERR_CONFIG_VALUE, UMD_ERR_FAULT_SPEC, every UMD_ERR_INIT_*, UMD_ERR_RES_*.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdInit(const umdInitDesc *desc);
@@ -119,7 +120,7 @@ UMD_API UMD_MUST_CHECK umdStatus umdMemMap(umdContext context, umdDevicePtr ptr,
 UMD_API UMD_MUST_CHECK umdStatus umdModuleLoad(umdContext context, const void *image, size_t size_B, umdModule *module_out);
 UMD_API UMD_MUST_CHECK umdStatus umdModuleLoadFile(umdContext context, const char *path, umdModule *module_out); /**< also UMD_ERR_RES_FILE */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleUnload(umdModule module); /**< waits for the context's work */
-/** UMD_ERR_MODULE_SYMBOL. The kernel lives as long as its module. */
+/** UMD_ERR_MODULE_SYMBOL, whose record has the nearest name. The kernel lives as long as its module. */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleGetKernel(umdModule module, const char *name, umdKernel *kernel_out);
 
 /* ---- Streams and events ---- */

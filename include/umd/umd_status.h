@@ -111,7 +111,7 @@ typedef enum umdStatus {
     UMD_ERR_SUBMIT_RING_FULL = -3001,
     /** A job of the stream did not complete; the cause names job, kernel and reason. See the cause. */
     UMD_ERR_EXEC_FAILED = -3010,
-    /** The job was cancelled before it started: its queue or context was destroyed, banned or reset. Submit again in a healthy context, if it is still wanted. */
+    /** The job was cancelled before it started, since its queue or context was destroyed, banned or reset; or it was killed by destroy. Submit again in a healthy context, if it is still wanted. */
     UMD_ERR_EXEC_CANCELLED = -3011,
     /** The job had started when another client's fault reset the engine; it is not run again. Restore the buffers it writes from the last checkpoint and submit again. */
     UMD_ERR_EXEC_INNOCENT_PARTIAL = -3012,
@@ -137,7 +137,7 @@ typedef enum umdStatus {
     UMD_ERR_HW_PAGE_FAULT = -4002,
     /** A kernel or copy touched mapped memory in a way that its page forbids. See address, access and rights in the record. */
     UMD_ERR_HW_ACCESS_FAULT = -4003,
-    /** A compute unit met an instruction that it does not know. Likely a code object for another machine or corrupted code; see pc and bits in the record. */
+    /** A compute unit met an instruction that it does not know. See pc and data, the bits, in the record; compiler_trap=1: __builtin_trap or a place the compiler holds unreachable, else likely code for another machine. */
     UMD_ERR_HW_ILLEGAL_INSTRUCTION = -4004,
     /** A kernel executed a trap, or a barrier could not be met. See trap code, kernel and line in the record. */
     UMD_ERR_HW_TRAP = -4005,
@@ -177,6 +177,8 @@ typedef enum umdStatus {
     UMD_ERR_INIT_UNSUPPORTED = -5007,
     /** The library has not been started, or has been shut down. Call umdInit first, and shut down after the last call. */
     UMD_ERR_INIT_REQUIRED = -5008,
+    /** A thread called the library in stepped mode, which belongs to the one thread that started it. Call from the thread that started the stack, or run threaded (PETREL_MODE). */
+    UMD_ERR_INIT_STEPPED_THREAD = -5009,
     /** An invariant of the driver does not hold. Save the log and report it. */
     UMD_ERR_INTERNAL = -6000,
     /** A call was about to return a code outside its list; the record has the raw value. Save the log and report it. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_api_basic.c - library, devices, contexts, memory, modules: what works, and each wrong argument's own code. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -43,6 +45,7 @@ static void init_environment(void **state)
     static const char *const bad[][2] = {
         { "PETREL_DEVICES", "0" }, { "PETREL_DEVICES", "9" }, { "PETREL_DEVICES", "1x" }, { "PETREL_DEVICES", "-1" },
         { "PETREL_WATCHDOG_MS", "0" }, { "PETREL_WATCHDOG_MS", "soon" }, { "PETREL_MODE", "sideways" },
+        { "PETREL_CARRIER", "pigeon" },
     };
 
     (void)state;
@@ -51,7 +54,7 @@ static void init_environment(void **state)
         char *keep = old ? strdup(old) : NULL;
         umdInitDesc d = fx_desc();
         setenv(bad[i][0], bad[i][1], 1);
-        assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, bad[i][0]);
+        assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, strcmp(bad[i][0], "PETREL_CARRIER") ? bad[i][0] : "name=carrier value=\"pigeon\"");
         if (keep)
             setenv(bad[i][0], keep, 1);
         else
@@ -103,6 +106,11 @@ static void init_faults(void **state)
         { "hw.fw.boot=fire", UMD_ERR_INIT_FW_BOOT },
         { "hw.ecc.selftest=fire(4096)", UMD_ERR_INIT_ECC_SELFTEST },
         { "kmd.device.count=fire(0)", UMD_ERR_INIT_DEVICE_COUNT },
+        { "sys.open=fail", UMD_ERR_RES_FILE },
+        { "sys.open=fail(EMFILE)", UMD_ERR_RES_DESCRIPTORS },
+        { "hw.cu.hng", UMD_ERR_FAULT_SPEC },
+        { "@/nonexistent/plan.txt", UMD_ERR_RES_FILE },
+        { "/nonexistent/plan.txt", UMD_ERR_RES_FILE },
     };
 
     (void)state;
@@ -118,6 +126,69 @@ static void init_faults(void **state)
     umdInitDesc d = fx_desc();
     assert_ok(umdInit(&d)); /* a failed start leaves nothing behind */
     assert_ok(umdShutdown());
+}
+
+/* A file by "@FILE", and what the environment says where the program says nothing. */
+static void faults_of_a_person(void **state)
+{
+    umdInitDesc d = fx_desc();
+    char path[64];
+
+    (void)state;
+    snprintf(path, sizeof(path), "@/tmp/petrel-plan-%d.txt", (int)getpid());
+    FILE *f = fopen(path + 1, "w");
+    assert_non_null(f);
+    fputs("# the firmware never boots\nhw.fw.boot=fire\n", f);
+    fclose(f);
+    d.faults = path;
+    assert_st(umdInit(&d), UMD_ERR_INIT_FW_BOOT);
+    d.faults = path + 1;
+    assert_st(umdInit(&d), UMD_ERR_INIT_FW_BOOT);
+    d.faults = NULL;
+    setenv("PETREL_FAULTS", path, 1);
+    assert_st(umdInit(&d), UMD_ERR_INIT_FW_BOOT);
+    setenv("PETREL_FAULTS", "hw.cu.hng", 1);
+    assert_fails(umdInit(&d), UMD_ERR_FAULT_SPEC, "suggestion=hw.cu.hang");
+    unsetenv("PETREL_FAULTS");
+    unlink(path + 1);
+    assert_ok(umd_fault_plan_set(NULL));
+}
+
+struct foreigner { umdStatus init, count, end; umdErrorDetail detail; };
+
+static void *foreign_main(void *arg)
+{
+    struct foreigner *x = arg;
+    umdInitDesc d = fx_desc();
+    uint32_t n;
+
+    x->init = umdInit(&d);
+    x->count = umdDeviceGetCount(&n);
+    x->detail.size_B = sizeof(x->detail);
+    if (umdGetLastErrorDetail(&x->detail) != UMD_SUCCESS)
+        x->detail.code = 0;
+    x->end = umdShutdown();
+    return NULL;
+}
+
+/* Stepped mode is one thread's: another one is told so, and changes nothing. Threaded mode is everybody's. */
+static void stepped_is_one_threads(void **state)
+{
+    const umdStatus want = fx_stepped() ? UMD_ERR_INIT_STEPPED_THREAD : UMD_SUCCESS;
+    struct foreigner x = { 0 };
+    uint32_t n = 0;
+    pthread_t t;
+
+    (void)state;
+    assert_int_equal(pthread_create(&t, NULL, foreign_main, &x), 0);
+    pthread_join(t, NULL);
+    assert_int_equal(x.init, want);
+    assert_int_equal(x.count, want);
+    assert_int_equal(x.end, want);
+    if (fx_stepped())
+        assert_int_equal(x.detail.code, UMD_ERR_INIT_STEPPED_THREAD);
+    assert_ok(umdDeviceGetCount(&n));
+    assert_int_equal(n, 1);
 }
 
 static void device_info(void **state)
@@ -341,6 +412,8 @@ int main(void)
         cmocka_unit_test(init_environment),
         cmocka_unit_test(init_counts),
         cmocka_unit_test(init_faults),
+        cmocka_unit_test(faults_of_a_person),
+        cmocka_unit_test_setup_teardown(stepped_is_one_threads, fx_setup_init, fx_teardown_init),
         cmocka_unit_test(leaked_is_destroyed),
         cmocka_unit_test_setup_teardown(device_info, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(handles, fx_setup, fx_teardown),

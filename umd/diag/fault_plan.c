@@ -170,6 +170,7 @@ static umdStatus load(const char *path)
 
     if (!path)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=path");
+    path += *path == '@';
     int fd = sys->open(path, O_RDONLY, 0);
     if (fd < 0)
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", path, errno, strerrordesc_np(errno));
@@ -203,13 +204,16 @@ umdStatus umd_fault_plan_load(const char *path)
     return umd_api_exit(&call, load(path));
 }
 
+umdStatus umd_fault_plan_from(const char *text)
+{
+    return text && (*text == '@' || *text == '/') ? umd_fault_plan_load(text) : umd_fault_plan_set(text);
+}
+
 umdStatus umd_fault_plan_from_env(void)
 {
     const char *spec = getenv("PETREL_FAULTS");
 
     if (!spec || !*spec || atomic_load(&plan_was_set))
         return UMD_SUCCESS;
-    if (*spec == '@')
-        return umd_fault_plan_load(spec + 1);
-    return *spec == '/' ? umd_fault_plan_load(spec) : umd_fault_plan_set(spec);
+    return umd_fault_plan_from(spec);
 }

@@ -46,9 +46,11 @@ struct umd_fault_where {
 
 /** Process-wide plan: parsed whole or not at all. Replaces the one before; "" or NULL clears. UMD_ERR_FAULT_SPEC with position= column= expected=. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_set(const char *spec);
-/** Reads a file, then as above. UMD_ERR_RES_FILE, UMD_ERR_FAULT_SPEC. */
+/** Reads a file, whose name may have an '@' before it, then as above. UMD_ERR_RES_FILE, UMD_ERR_FAULT_SPEC. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_load(const char *path);
-/** The plan of $PETREL_FAULTS, once per process, unless a plan was set before: a specification, or a file where it starts with '@' or '/'. */
+/** What a person wrote: a file where it starts with '@' or '/', else a specification. NULL clears. */
+UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_from(const char *text);
+/** The plan of $PETREL_FAULTS, once per process, unless a plan was set before. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_from_env(void);
 UMD_API uint64_t umd_fault_hits(enum umd_fault_site site);   /**< times reached while a plan was set */
 UMD_API uint64_t umd_fault_fired(enum umd_fault_site site);

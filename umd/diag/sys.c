@@ -22,6 +22,8 @@ static _Atomic(uint64_t) step_epoch_ns;
 static _Atomic(uint32_t) step_depth;     /* begins without their end; the first one's seed counts */
 static _Atomic(uint32_t) step_epoch;     /* counts umd_sys_step_begin: ordinals of an earlier run do not live on */
 static _Atomic(uint32_t) step_ordinals;
+static _Atomic(const void *) step_thread; /* the one that began, by an address only it has */
+static __thread char here __attribute__((tls_model("initial-exec")));
 
 static bool fails(enum umd_fault_site site, int default_errno)
 {
@@ -91,7 +93,7 @@ static int sys_close(int fd)
 
 static int sys_memfd_create(const char *name, uint64_t size_B)
 {
-    if (fails(UMD_FAULT_SYS_OPEN, EMFILE))
+    if (fails(UMD_FAULT_SYS_OPEN, EIO))
         return -1;
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
@@ -240,6 +242,7 @@ void umd_sys_step_begin(uint64_t seed)
 {
     if (atomic_fetch_add(&step_depth, 1))
         return; /* a program that wants its log to be virtual from the first line has begun already */
+    atomic_store(&step_thread, &here);
     umdLogFlush(1000);
     /* 2001-09-09 plus up to 18 hours: the epoch tells runs apart and is the seed's alone. */
     atomic_store(&step_epoch_ns, 1000000000ull * 1000000000ull + (seed & 0xffff) * 1000000000ull);
@@ -260,6 +263,11 @@ void umd_sys_step_end(void)
         return;
     atomic_store(&stepped, false);
     umd_log_step_reset();
+}
+
+bool umd_sys_step_foreign(void)
+{
+    return __builtin_expect(umd_sys_stepped(), 0) && atomic_load_explicit(&step_thread, memory_order_relaxed) != &here;
 }
 
 bool umd_sys_stepped(void) { return atomic_load_explicit(&stepped, memory_order_relaxed); }

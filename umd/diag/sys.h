@@ -45,10 +45,12 @@ UMD_API const struct umd_sys *umd_sys_default(void);
 UMD_API void umd_sys_set(const struct umd_sys *table);
 
 /* Stepped mode (DESIGN section 2): one host thread, virtual clocks, logical ids. Entered before the first device exists.
- * Counted: a program that wants virtual time before umdInit begins itself, with the same seed. One host thread. */
+ * Counted: a program that wants virtual time before umdInit begins itself, with the same seed. It belongs to the thread that begins first. */
 UMD_API void umd_sys_step_begin(uint64_t seed);
 UMD_API void umd_sys_step_end(void);
 UMD_API bool umd_sys_stepped(void);
+/** Stepped, and begun by another thread than this one. */
+UMD_API bool umd_sys_step_foreign(void);
 /** The device that drives time in stepped mode says what time it is. */
 UMD_API void umd_sys_step_set_clock(uint64_t ns);
 

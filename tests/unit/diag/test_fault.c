@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fault.c - the grammar of fault specifications, good and bad, and which hits fire. */
 #include "diag_fixture.h"
+#include "nearest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,15 @@ static void near_misses_are_suggested(void **state)
     assert_non_null(strstr(last_error().figures, "suggestion=kmd.vram.alloc"));
     assert_int_equal(umd_fault_plan_set("something.else.entirely=fail"), UMD_ERR_FAULT_SPEC);
     assert_null(strstr(last_error().figures, "suggestion"));
+    assert_int_equal(umd_nearest_distance("kitten", 6, "sitting"), 3);
+    assert_int_equal(umd_nearest_distance("kitten, not all", 6, "kitten"), 0);
+    assert_int_equal(umd_nearest_distance("", 0, "abc"), 3);
+    char longest[66];
+    memset(longest, 'x', 65);
+    longest[65] = '\0';
+    assert_int_equal(umd_nearest_distance(longest, 65, "x"), UMD_NEAREST_FAR);
+    longest[64] = '\0';
+    assert_int_equal(umd_nearest_distance("x", 1, longest), 63);
 }
 
 static void too_many_rules(void **state)
@@ -174,6 +184,16 @@ static void plans_load_from_files(void **state)
     assert_int_equal(umd_fault_plan_load(scratch("plan")), UMD_SUCCESS);
     struct umd_fault_hit hit;
     assert_true(umd_fault(UMD_FAULT_KMD_VRAM_ALLOC, (struct umd_fault_where){ 0 }, &hit));
+    char at[256];
+    snprintf(at, sizeof(at), "@%s", scratch("plan"));
+    assert_int_equal(umd_fault_plan_set(NULL), UMD_SUCCESS);
+    for (int i = 0; i < 3; i++) { /* as a file by name, by '@', and as a person writes it */
+        assert_int_equal(i == 0 ? umd_fault_plan_load(at) : umd_fault_plan_from(i == 1 ? at : at + 1), UMD_SUCCESS);
+        assert_true(umd_fault(UMD_FAULT_KMD_VRAM_ALLOC, (struct umd_fault_where){ 0 }, &hit));
+        assert_int_equal(umd_fault_plan_from(NULL), UMD_SUCCESS);
+        assert_false(umd_fault(UMD_FAULT_KMD_VRAM_ALLOC, (struct umd_fault_where){ 0 }, &hit));
+    }
+    assert_int_equal(umd_fault_plan_from("hw.cu.hng"), UMD_ERR_FAULT_SPEC); /* no file of that name is looked for */
     assert_int_equal(umd_fault_plan_load(scratch("missing")), UMD_ERR_RES_FILE);
     assert_non_null(strstr(last_error().figures, "missing\" errno=2"));
     assert_int_equal(umd_fault_plan_load("/tmp"), UMD_ERR_RES_FILE);

@@ -111,6 +111,12 @@ static void injected_host_failures(void **state)
     assert_ptr_equal(sys->mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), MAP_FAILED);
     assert_int_equal(errno, ENOMEM);
     assert_int_equal(sys->thread_create(&t, "x", raise_without_memory, NULL), EAGAIN);
+    assert_int_equal(umd_fault_plan_set("sys.open=2*fail->1*fail(EMFILE)"), UMD_SUCCESS);
+    for (int i = 0; i < 3; i++) { /* as documented, whatever is opened */
+        errno = 0;
+        assert_int_equal(i == 1 ? sys->open("/dev/null", O_RDONLY, 0) : sys->memfd_create("x", 4096), -1);
+        assert_int_equal(errno, i < 2 ? EIO : EMFILE);
+    }
     assert_int_equal(umd_fault_plan_set(NULL), UMD_SUCCESS);
 }
 
@@ -130,6 +136,33 @@ static void *tid_of(void *arg)
 {
     *(uint32_t *)arg = umd_sys()->tid();
     return NULL;
+}
+
+static void *foreign_of(void *arg)
+{
+    *(bool *)arg = umd_sys_step_foreign();
+    return NULL;
+}
+
+/* Stepped mode belongs to who began first, whoever begins it again; without it nobody is foreign. */
+static void stepped_mode_has_a_thread(void **state)
+{
+    bool other = true;
+    pthread_t t;
+
+    (void)state;
+    for (int depth = 0; depth < 3; depth++) {
+        assert_int_equal(pthread_create(&t, NULL, foreign_of, &other), 0);
+        pthread_join(t, NULL);
+        assert_int_equal(other, depth > 0);
+        assert_false(umd_sys_step_foreign());
+        umd_sys_step_begin(1);
+    }
+    for (int depth = 0; depth < 3; depth++)
+        umd_sys_step_end();
+    assert_int_equal(pthread_create(&t, NULL, foreign_of, &other), 0);
+    pthread_join(t, NULL);
+    assert_false(other);
 }
 
 static void stepped_mode_is_virtual(void **state)
@@ -317,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocations_are_zeroed_and_counted), cmocka_unit_test(failed_allocation_raises_at_the_caller),
         cmocka_unit_test(library_survives_without_memory), cmocka_unit_test(injected_host_failures),
-        cmocka_unit_test(memfd_is_sized_and_cannot_shrink), cmocka_unit_test(stepped_mode_is_virtual), cmocka_unit_test(stepped_mode_is_counted), cmocka_unit_test(locks_have_ranks),
+        cmocka_unit_test(memfd_is_sized_and_cannot_shrink), cmocka_unit_test(stepped_mode_has_a_thread), cmocka_unit_test(stepped_mode_is_virtual), cmocka_unit_test(stepped_mode_is_counted), cmocka_unit_test(locks_have_ranks),
         cmocka_unit_test(freeing_what_is_not_ours_aborts), cmocka_unit_test(conditions_time_out_and_wake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

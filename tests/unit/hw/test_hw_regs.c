@@ -236,6 +236,12 @@ static void test_power_up_unwinds(void **state)
         refuse_memfd = i;
         refuse_errno = EMFILE;
         create_with(NULL, UMD_ERR_RES_DESCRIPTORS);
+        refuse_memfd = i;
+        refuse_errno = ENFILE;
+        create_with(NULL, UMD_ERR_RES_DESCRIPTORS);
+        refuse_memfd = i;
+        refuse_errno = EIO;
+        create_with(NULL, UMD_ERR_RES_FILE);
         refuse_memfd = -1;
         refuse_mmap = i;
         create_with(NULL, UMD_ERR_MEM_MAP_FAILED);
