@@ -132,7 +132,7 @@ struct petrel_job {
     uint32_t ib_count, dep_count, dep_next;
     uint64_t id, queue_id, context_id, cmdbuf_id, seq;
     uint64_t submit_ns, start_ns, progress_ns, end_ns, progress_base, progress;
-    bool waiting, irq_lost;
+    bool waiting, irq_lost, started;
     int error;                      /* set before the end: what it will end with */
     struct dma_fence_cb dep_cb;
     umdErrorDetail record;          /* valid when fence.error */
@@ -184,6 +184,7 @@ struct petrel_ring {
     struct petrel_job_list inflight;
     enum petrel_ring_phase phase;
     uint64_t deadline_ns;           /* of the phase */
+    umdRecordId reset_cause;        /* what the last reset was for; seq 0: nothing of an owner who still cares */
     uint64_t seen_progress, seen_instr, watch_base_ns, watch_instr, next_long_ns;
     uint32_t seen_rptr;
     uint64_t rptr_ns;
@@ -243,8 +244,8 @@ void petrel_sched_fill_locked(struct petrel_device *dev, struct petrel_after *af
 void petrel_sched_reap_locked(struct petrel_device *dev, struct petrel_after *after);
 /** Ends a job: from no list. Error records are copied. */
 void petrel_job_end_locked(struct petrel_job *job, int error, const umdErrorDetail *record, uint64_t end_ns, struct petrel_after *after);
-/** Ends what has not started, with one record for all. cause: seq 0: none. */
-void petrel_queue_cancel_locked(struct petrel_queue *queue, umdRecordId cause, const char *reason, struct petrel_after *after);
+/** Ends what has not started, with one record for all: because of a failure, or (NULL) as the owner asked who destroyed the queue. */
+void petrel_queue_cancel_locked(struct petrel_queue *queue, const umdRecordId *failure, struct petrel_after *after);
 void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after);
 static inline uint64_t petrel_ring_read64(const struct petrel_ring *ring, uint32_t field)
 {
@@ -275,8 +276,11 @@ void petrel_watchdog_arm_locked(struct petrel_device *dev, uint64_t now);
 /** A ring has stopped at its first job: record, ban, reset. fault: enum petrel_fault, 0: hang. */
 void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_t fault, struct petrel_after *after);
 void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *after);
-/** counted: the reset counts against the device's budget. False: the device was lost instead. */
-bool petrel_ring_reset_begin_locked(struct petrel_ring *ring, bool counted, struct petrel_after *after);
+/** Counts a reset against the device's budget. False, with nothing done: the budget is spent. */
+bool petrel_reset_take_locked(struct petrel_device *dev);
+void petrel_ring_reset_begin_locked(struct petrel_ring *ring, umdRecordId cause, struct petrel_after *after);
+/** The device is lost, since petrel_reset_take_locked refused a reset. cause: what that was for. */
+void petrel_reset_refused_locked(struct petrel_device *dev, umdRecordId cause, struct petrel_after *after);
 void petrel_reset_poll_locked(struct petrel_device *dev, uint64_t now, struct petrel_after *after);
 /** Asks running work to stop, so that the watchdog can judge it or a destroyed queue's job be killed. */
 void petrel_probe_begin_locked(struct petrel_ring *ring, uint64_t now);
@@ -291,11 +295,16 @@ bool petrel_check_lost_quietly(struct petrel_device *dev);
 
 /** Raises what no caller waits for, into *detail_out, for another context. The thread's own record and context are left alone. */
 #define PETREL_RAISE(detail_out_, context_id_, cause_, code_, fmt_, ...)            \
+    PETREL_RAISE_BY(UMD_FAIL_FROM(code_, cause_, fmt_, ##__VA_ARGS__), detail_out_, context_id_, code_)
+/** The same of less than the code usually is. */
+#define PETREL_RAISE_MILD(detail_out_, context_id_, cause_, severity_, code_, fmt_, ...) \
+    PETREL_RAISE_BY(UMD_FAIL_MILD(code_, severity_, cause_, fmt_, ##__VA_ARGS__), detail_out_, context_id_, code_)
+#define PETREL_RAISE_BY(raise_, detail_out_, context_id_, code_)                    \
     do {                                                                            \
         uint64_t raise_context_ = umd_record_get_context();                         \
         umd_record_scope_begin();                                                   \
         umd_record_set_context(context_id_);                                        \
-        (void)UMD_FAIL_FROM(code_, cause_, fmt_, ##__VA_ARGS__);                    \
+        (void)raise_;                                                               \
         if (!umd_record_export(detail_out_))                                        \
             *(detail_out_) = (umdErrorDetail){.size_B = sizeof(umdErrorDetail), .code = (code_), .origin_code = (code_)}; \
         umd_record_set_context(raise_context_);                                     \

@@ -32,7 +32,7 @@ void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after)
         queue->state = DRM_PETREL_QUEUE_BANNED;
         queue->code = guilty->record.code;
         queue->record = guilty->record;
-        petrel_queue_cancel_locked(queue, guilty->record.id, "context_banned", after);
+        petrel_queue_cancel_locked(queue, &guilty->record.id, after);
     }
 }
 
@@ -56,6 +56,19 @@ static bool is_stack_overflow(const struct petrel_ring *ring, const struct drm_p
            event->va >= PETREL_PRIVATE_BASE - ring->dev->info.private_B && event->va < PETREL_PRIVATE_END;
 }
 
+/* Workgroup-local memory is no allocation: the nearest one says nothing. */
+static bool in_local_aperture(const struct drm_petrel_event *event, uint32_t fault)
+{
+    return (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS || fault == PETREL_FAULT_MISALIGNED) &&
+           event->va >= PETREL_LOCAL_BASE && event->va < PETREL_LOCAL_END;
+}
+
+/* The encoding that RISC-V keeps illegal for good, in both lengths: what a compiler puts for a trap, or where control must not come. */
+static bool is_compiler_trap(uint64_t bits)
+{
+    return (bits & 0xffff) == 0 || bits == 0xc0001073u;
+}
+
 static const char *trap_name(uint64_t data)
 {
     switch (data) {
@@ -67,7 +80,8 @@ static const char *trap_name(uint64_t data)
 }
 
 /* All that the ring's registers say about where it stands. */
-static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job, umdStatus code, uint32_t fault, struct drm_petrel_event *event)
+static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job, umdStatus code, uint32_t fault, bool reset,
+                                struct drm_petrel_event *event)
 {
     static const char *const access_names[] = {"read", "write", "exec", "atomic"};
     const uint64_t now = petrel_now(ring->dev), info = petrel_ring_read64(ring, PETREL_RING_FAULT_INFO);
@@ -88,18 +102,22 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     if (is_stack_overflow(ring, event, fault)) {
         code = UMD_ERR_HW_STACK_OVERFLOW;
         snprintf(nearest, sizeof(nearest), " private_B=%u", ring->dev->info.private_B);
+    } else if (in_local_aperture(event, fault)) {
+        snprintf(nearest, sizeof(nearest), " aperture=local");
     } else if (fault == PETREL_FAULT_TRAP) {
         snprintf(nearest, sizeof(nearest), " trap=%s", trap_name(event->fault_data));
+    } else if (fault == PETREL_FAULT_ILLEGAL && is_compiler_trap(event->fault_data)) {
+        snprintf(nearest, sizeof(nearest), " compiler_trap=1");
     }
     const char *kind = fault < sizeof(fault_codes) / sizeof(fault_codes[0]) ? fault_codes[fault].name : "unknown";
     PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64
                  " lane=%u warp=%u cu=%u wg=%" PRIu64 " data=0x%" PRIx64 " elapsed_ns=%" PRIu64 " submit_ns=%" PRIu64 " start_ns=%" PRIu64
-                 " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 "%s",
+                 " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 "%s%s",
                  ring->index, job->queue_id, job->id, job->cmdbuf_id, kind, (uint64_t)event->va, access_names[PETREL_FAULT_INFO_ACCESS(info)], (uint64_t)event->pc,
                  PETREL_FAULT_INFO_LANE(info), PETREL_FAULT_INFO_WARP(info), PETREL_FAULT_INFO_CU(info), (uint64_t)event->wg, (uint64_t)event->fault_data,
                  now > job->start_ns ? now - job->start_ns : 0, job->submit_ns, job->start_ns, job->progress_ns, job->progress,
-                 instr - ring->seen_instr, nearest);
+                 instr - ring->seen_instr, nearest, reset ? "" : " reset=refused");
 }
 
 void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_t fault, struct petrel_after *after)
@@ -114,11 +132,15 @@ void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_
             job->start_ns = ring->last_end_ns;
         job->progress_ns = job->start_ns;
     }
-    raise_guilty_locked(ring, job, code, fault, &event);
+    const bool reset = petrel_reset_take_locked(ring->dev);
+    raise_guilty_locked(ring, job, code, fault, reset, &event);
     job->error = -umdStatusErrno((umdStatus)job->record.code);
     petrel_event_job_fault_locked(job, &event, fault);
     petrel_ban_locked(job, after);
-    petrel_ring_reset_begin_locked(ring, true, after);
+    if (reset)
+        petrel_ring_reset_begin_locked(ring, job->record.id, after);
+    else
+        petrel_reset_refused_locked(ring->dev, job->record.id, after);
 }
 
 void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *after)
@@ -132,42 +154,46 @@ void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *a
     const bool known = fault < sizeof(fault_codes) / sizeof(fault_codes[0]);
     if (job)
         petrel_ring_guilty_locked(ring, known ? fault_codes[fault].code : UMD_ERR_HW_PACKET, fault, after);
+    else if (petrel_reset_take_locked(ring->dev))
+        petrel_ring_reset_begin_locked(ring, (umdRecordId){0}, after);
     else
-        petrel_ring_reset_begin_locked(ring, true, after);
+        petrel_reset_refused_locked(ring->dev, (umdRecordId){0}, after);
 }
 
 /* ---- Resets ---- */
 
-/* Counts a reset. False: too many, and the device is lost now. */
-static bool reset_allowed_locked(struct petrel_device *dev, struct petrel_after *after)
+bool petrel_reset_take_locked(struct petrel_device *dev)
 {
     const uint64_t now = petrel_now(dev);
     uint64_t *slot = &dev->reset_times[dev->reset_count % PETREL_RESETS_MAX];
-    if (dev->reset_count >= PETREL_RESETS_MAX && now - *slot < PETREL_RESET_WINDOW_NS) {
-        umdErrorDetail record;
-        PETREL_RAISE(&record, 0, (umdRecordId){0}, UMD_ERR_DEV_LOST_TOO_MANY_RESETS, "device=%u resets=%" PRIu64 " max=%u window_ns=%" PRIu64 " first_ns=%" PRIu64 " now_ns=%" PRIu64,
-                     dev->index, dev->reset_count, PETREL_RESETS_MAX, (uint64_t)PETREL_RESET_WINDOW_NS, *slot, now);
-        petrel_lost_locked(dev, &record, after);
+    umd_mutex_assert_held(&dev->sched_lock);
+    if (dev->reset_count >= PETREL_RESETS_MAX && now - *slot < PETREL_RESET_WINDOW_NS)
         return false;
-    }
     *slot = now;
     dev->reset_count++;
     return true;
 }
 
-bool petrel_ring_reset_begin_locked(struct petrel_ring *ring, bool counted, struct petrel_after *after)
+void petrel_reset_refused_locked(struct petrel_device *dev, umdRecordId cause, struct petrel_after *after)
+{
+    const uint64_t first = dev->reset_times[dev->reset_count % PETREL_RESETS_MAX];
+    umdErrorDetail record;
+    PETREL_RAISE(&record, 0, cause, UMD_ERR_DEV_LOST_TOO_MANY_RESETS, "device=%u resets=%" PRIu64 " max=%u window_ns=%" PRIu64 " first_ns=%" PRIu64 " now_ns=%" PRIu64,
+                 dev->index, dev->reset_count, PETREL_RESETS_MAX, (uint64_t)PETREL_RESET_WINDOW_NS, first, petrel_now(dev));
+    petrel_lost_locked(dev, &record, after);
+}
+
+void petrel_ring_reset_begin_locked(struct petrel_ring *ring, umdRecordId cause, struct petrel_after *after)
 {
     struct petrel_device *dev = ring->dev;
     umd_mutex_assert_held(&dev->sched_lock);
-    if (counted && !reset_allowed_locked(dev, after))
-        return false;
     const uint64_t now = petrel_now(dev);
+    ring->reset_cause = cause;
     ring->phase = PETREL_PHASE_RESET;
     ring->deadline_ns = now + PETREL_RESET_NS;
     UMD_LOG(UMD_LOG_INFO, "ring reset ring=%u in_flight=%u", ring->index, ring->inflight.count);
     hw_write32(dev->hw, PETREL_REGS_OFF_RESET, 1u << ring->index);
     petrel_reset_poll_locked(dev, now, after);
-    return true;
 }
 
 static void innocent_locked(struct petrel_job *job, struct petrel_after *after)
@@ -197,7 +223,8 @@ static void ring_reset_done_locked(struct petrel_ring *ring, struct petrel_after
             petrel_job_end_locked(job, job->error, &job->record, petrel_now(ring->dev), after);
         } else if (!queue->open || queue->state != DRM_PETREL_QUEUE_OK) {
             petrel_job_list_add_first(&queue->pending, job);
-            petrel_queue_cancel_locked(queue, queue->record.id, queue->open ? "context_banned" : "queue_destroyed", after);
+            job->started = job->id == started;
+            petrel_queue_cancel_locked(queue, queue->open ? &queue->record.id : NULL, after);
         } else if (job->id == started) {
             innocent_locked(job, after);
         } else {
@@ -251,7 +278,12 @@ static void device_reset_poll_locked(struct petrel_device *dev, uint64_t now, st
             ring_reset_done_locked(&dev->rings[r], after);
     } else if (now >= dev->device_deadline_ns) {
         umdErrorDetail record;
-        PETREL_RAISE(&record, 0, (umdRecordId){0}, UMD_ERR_DEV_LOST_RESET_FAILED, "device=%u reset_reg=0x%x waited_ns=%" PRIu64 " resets=%" PRIu64, dev->index, reg,
+        umdRecordId cause = {0};
+        for (uint32_t r = 0; r < PETREL_RING_COUNT && !cause.seq; r++) {
+            if (dev->rings[r].phase == PETREL_PHASE_RESET)
+                cause = dev->rings[r].reset_cause;
+        }
+        PETREL_RAISE(&record, 0, cause, UMD_ERR_DEV_LOST_RESET_FAILED, "device=%u reset_reg=0x%x waited_ns=%" PRIu64 " resets=%" PRIu64, dev->index, reg,
                      (uint64_t)PETREL_RESET_NS, dev->reset_count);
         petrel_lost_locked(dev, &record, after);
     }

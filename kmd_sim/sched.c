@@ -98,14 +98,17 @@ void petrel_after_run(struct petrel_device *dev, struct petrel_after *after)
     }
 }
 
-void petrel_queue_cancel_locked(struct petrel_queue *queue, umdRecordId cause, const char *reason, struct petrel_after *after)
+/* What an owner ends by destroying it is no error, though a wait for it ends with the code. */
+void petrel_queue_cancel_locked(struct petrel_queue *queue, const umdRecordId *failure, struct petrel_after *after)
 {
     umdErrorDetail record;
     struct petrel_job *job = queue->pending.first;
     if (!job)
         return;
-    PETREL_RAISE(&record, queue->context_id, cause, UMD_ERR_EXEC_CANCELLED, "queue=%u first_job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " reason=%s",
-                 queue->id, job->id, queue->pending.count, job->cmdbuf_id, reason);
+    const umdSeverity severity = failure ? umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity : UMD_SEVERITY_INFO;
+    PETREL_RAISE_MILD(&record, queue->context_id, failure ? *failure : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
+                      "queue=%u first_job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " started=%d reason=%s", queue->id, job->id, queue->pending.count,
+                      job->cmdbuf_id, job->started, failure ? "context_banned" : "queue_destroyed");
     while ((job = petrel_job_list_take(&queue->pending)))
         petrel_job_end_locked(job, -ECANCELED, &record, petrel_now(queue->dev), after);
 }
@@ -197,7 +200,10 @@ static void dep_failed_locked(struct petrel_job *job, struct dma_fence *inner, s
     struct petrel_job *taken = petrel_job_list_take(&job->queue->pending);
     assert(taken == job);
     (void)taken;
-    PETREL_RAISE(&record, job->context_id, root ? root->record.id : (umdRecordId){0}, UMD_ERR_EXEC_CANCELLED,
+    /* Follows from what an owner asked for: a context is destroyed queue by queue. */
+    const bool asked = root && inner->error == -ECANCELED && root->record.advice.severity < UMD_SEVERITY_ERROR;
+    const umdSeverity severity = asked ? UMD_SEVERITY_WARN : umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity;
+    PETREL_RAISE_MILD(&record, job->context_id, root ? root->record.id : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
                  "queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " reason=dependency_failed root_job=%" PRIu64 " root_queue=%" PRIu64 " root_error=%d",
                  job->queue_id, job->id, job->cmdbuf_id, root ? root->id : 0, root ? root->queue_id : 0, inner->error);
     petrel_job_end_locked(job, -ECANCELED, &record, petrel_now(job->dev), after);

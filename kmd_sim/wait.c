@@ -83,7 +83,8 @@ static struct petrel_job *report(struct petrel_device *dev, const struct drm_syn
     args->job_id = job->id;
     args->queue_id = job->queue_id;
     args->submit_ns = job->submit_ns;
-    args->start_ns = job->state == PETREL_JOB_PENDING ? 0 : job->start_ns;
+    /* Written to the ring is not begun. */
+    args->start_ns = args->stage == DRM_PETREL_STAGE_QUEUED || job->state == PETREL_JOB_PENDING ? 0 : job->start_ns;
     args->progress_ns = job->progress_ns;
     args->end_ns = job->end_ns;
     args->progress = job->progress;

@@ -54,11 +54,16 @@ static void probe_end_locked(struct petrel_ring *ring)
 static void ring_stuck_locked(struct petrel_ring *ring, struct petrel_job *job, uint64_t now, struct petrel_after *after)
 {
     umdErrorDetail record;
+    const bool reset = petrel_reset_take_locked(ring->dev);
     PETREL_RAISE(&record, job->context_id, (umdRecordId){0}, UMD_ERR_HW_HANG,
-                 "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " started=0 stuck_ns=%" PRIu64 " rptr=%u wptr=%u jobs_requeued=%u", ring->index,
-                 job->queue_id, job->id, job->cmdbuf_id, now - ring->rptr_ns, ring->seen_rptr, ring->wptr, ring->inflight.count);
+                 "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " started=0 stuck_ns=%" PRIu64 " rptr=%u wptr=%u jobs_requeued=%u%s", ring->index,
+                 job->queue_id, job->id, job->cmdbuf_id, now - ring->rptr_ns, ring->seen_rptr, ring->wptr, reset ? ring->inflight.count : 0,
+                 reset ? "" : " reset=refused");
     petrel_event_job_locked(job, DRM_PETREL_EVENT_WARNING, 0, &record);
-    petrel_ring_reset_begin_locked(ring, true, after);
+    if (reset)
+        petrel_ring_reset_begin_locked(ring, record.id, after);
+    else
+        petrel_reset_refused_locked(ring->dev, record.id, after);
 }
 
 void petrel_probe_poll_locked(struct petrel_ring *ring, uint64_t now, struct petrel_after *after)
@@ -70,7 +75,7 @@ void petrel_probe_poll_locked(struct petrel_ring *ring, uint64_t now, struct pet
     struct petrel_job *job = ring->inflight.first;
     const uint64_t progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS);
     if (job && !job->queue->open) {
-        petrel_ring_reset_begin_locked(ring, false, after);
+        petrel_ring_reset_begin_locked(ring, (umdRecordId){0}, after);
     } else if (!job || job->id != ring->watched || progress != ring->seen_progress) {
         probe_end_locked(ring);
     } else if (petrel_ring_read64(ring, PETREL_RING_JOB) != job->id) {

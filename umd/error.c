@@ -43,10 +43,14 @@ static void add_text(umdErrorDetail *d, const char *text)
         snprintf(d->text + used, sizeof(d->text) - used, "%s%s", used ? " " : "", text);
 }
 
-static const char *done_about(umdStatus code, const struct drm_petrel_event *ev)
+static const char *done_about(const umdErrorDetail *d, const struct drm_petrel_event *ev)
 {
+    const umdStatus code = (umdStatus)d->code;
+
     if (umdStatusAdvice(code).scope == UMD_SCOPE_DEVICE && umdStatusAdvice(code).sticky)
         return "device-declared-lost";
+    if (strstr(d->figures, "reset=refused")) /* by the kernel driver, which then declares the device lost */
+        return ev && ev->base.type == DRM_PETREL_EVENT_WARNING ? "reset-refused" : "queue-banned,context-failed,reset-refused";
     if (ev && ev->base.type == DRM_PETREL_EVENT_WARNING)
         return "recovered";
     if (!umdStatusAdvice(code).sticky)
@@ -66,6 +70,8 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
     char text[256];
 
     d->figures[sizeof(d->figures) - 1] = '\0';
+    if (sc->job && sc->job->launch && strstr(d->figures, "aperture=local"))
+        add_figure(d, "local_B=%u", sc->job->local_B);
     if (sc->job && sc->job->name[0])
         add_figure(d, "kernel=%s", sc->job->name);
     if (sc->at && sc->at->line)
@@ -82,7 +88,7 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
             add_figure(d, "launch=%" PRIu64 " grid=%ux%ux%u block=%ux%ux%u", sc->job->launch, sc->job->grid[0], sc->job->grid[1],
                        sc->job->grid[2], sc->job->block[0], sc->job->block[1], sc->job->block[2]);
     }
-    add_figure(d, "done=%s", done_about(d->code, sc->event));
+    add_figure(d, "done=%s", done_about(d, sc->event));
     if (sc->job && sc->job->name[0] && sc->at && sc->at->line)
         snprintf(text, sizeof(text), "It was kernel %s at %s:%u.", sc->job->name, sc->at->file, sc->at->line);
     else if (sc->job && sc->job->name[0])
@@ -311,6 +317,26 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
     return UMD_HOP(st);
 }
 
+/* The stream's own failure, of which the loss of the device may have come; else the loss. UMD_SUCCESS: neither. */
+static umdStatus first_told(struct umd_stream *s)
+{
+    umdStatus st = umd_error_take_unread(s);
+
+    if (st == UMD_SUCCESS)
+        st = umd_device_check(s->ctx->dev);
+    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+}
+
+umdStatus umd_error_lost(struct umd_stream *s, umdStatus st)
+{
+    umdErrorDetail d;
+
+    if (!umd_record_export(&d))
+        return st;
+    st = first_told(s);
+    return UMD_HOP(st);
+}
+
 umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdStatus st)
 {
     struct umd_context *ctx = s->ctx;
@@ -323,15 +349,14 @@ umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w,
     if (!umd_record_export(&d))
         return st;
     await_event(s, !cancelled);
-    if (umd_device_is_lost(ctx->dev)) {
-        st = umd_device_check(ctx->dev);
-        return UMD_HOP(st);
-    }
-    st = umd_error_take_unread(s);
+    st = first_told(s);
     if (st < 0)
         return UMD_HOP(st);
+    if (cancelled && atomic_load_explicit(&ctx->failed_code, memory_order_acquire) && atomic_exchange(&ctx->failed_unread, false)) {
+        st = umd_error_deliver(&ctx->failed); /* no call has met it yet */
+        return UMD_HOP(st);
+    }
     if (cancelled && atomic_load_explicit(&ctx->failed_code, memory_order_acquire)) {
-        atomic_store(&ctx->failed_unread, false);
         return UMD_FAIL_FROM(UMD_ERR_EXEC_CANCELLED, ctx->failed.id, "stream=%u job=%" PRIu64 " because_of=%s", s->number, (uint64_t)w->job_id,
                              umdStatusName(ctx->failed.code));
     }
@@ -346,11 +371,7 @@ umdStatus umd_error_banned(struct umd_stream *s, umdStatus st)
     if (!umd_record_export(&d))
         return st;
     await_event(s, false);
-    if (umd_device_is_lost(s->ctx->dev)) {
-        st = umd_device_check(s->ctx->dev);
-        return UMD_HOP(st);
-    }
-    st = umd_error_take_unread(s);
+    st = first_told(s);
     if (st == UMD_SUCCESS)
         st = umd_context_check(s->ctx);
     if (st == UMD_SUCCESS)

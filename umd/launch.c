@@ -56,7 +56,7 @@ static umdStatus check_launch(const struct umd_stream *s, const struct umd_kerne
 static umdStatus submit_locked(struct umd_stream *s, const struct umd_kernel *k, const umdLaunchDesc *d)
 {
     struct umd_job job = {
-        .kind = "launch", .launch = s->launches + 1, .grid = { d->grid[0], d->grid[1], d->grid[2] },
+        .kind = "launch", .launch = s->launches + 1, .local_B = d->local_B + k->meta.local_B, .grid = { d->grid[0], d->grid[1], d->grid[2] },
         .block = { d->block[0], d->block[1], d->block[2] },
     };
     struct petrel_dispatch p = {

@@ -23,7 +23,7 @@ enum { IDLE_TRIES = 1000 };
  * "what has finished" are one question. The story of the last UMD_JOBS submissions is kept for error reports.
  */
 
-enum { QUERY_STEP_NS = 1000 };   /* stepped mode: device time that a query takes */
+enum { QUERY_STEP_NS = 1000 };   /* stepped mode: device time that a query or a wait without time takes */
 
 /* ---- Life ---- */
 
@@ -487,7 +487,7 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
 
     if (atomic_load(&s->done_point) >= point)
         return UMD_SUCCESS;
-    if (query && s->ctx->dev->stepped)
+    if (s->ctx->dev->stepped && w.timeout_ns < QUERY_STEP_NS)
         w.timeout_ns = QUERY_STEP_NS; /* a program that polls must see time pass */
     umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_WAIT, &w);
     umd_device_poll(s->ctx->dev);
@@ -495,8 +495,10 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
         note_done(s, point);
         return UMD_SUCCESS;
     }
-    if (st < 0 && umd_device_is_lost(s->ctx->dev))
+    if (st < 0 && umd_device_is_lost(s->ctx->dev)) {
+        st = umd_error_lost(s, st);
         return UMD_HOP(st);
+    }
     if (w.fence_error < 0) {
         note_done(s, point);
         st = umd_error_fence(s, &w, st);

@@ -19,7 +19,7 @@ struct umd_job {
     uint64_t ring_end;               /* ring position behind its memory */
     const char *kind;                /* "launch", "copy", "fill", "event", "wait" */
     char name[64];                   /* kernel */
-    uint32_t grid[3], block[3];
+    uint32_t grid[3], block[3], local_B;
 };
 
 struct umd_stream {

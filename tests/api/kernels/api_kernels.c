@@ -79,6 +79,21 @@ PETREL_KERNEL(trap, struct one_args)
     petrel_trap(args->a);
 }
 
+/* Beyond the end of the workgroup's local memory, of which it has 256 bytes. */
+PETREL_KERNEL_BLOCK(beyond, struct one_args, 32, 256)
+{
+    volatile uint32_t *local = petrel_local_mem();
+    local[args->a] = 1;
+}
+
+/* What a compiler makes of a place that must not be reached. */
+PETREL_KERNEL(unreachable, struct one_args)
+{
+    if (args->a)
+        __builtin_trap();
+    args->dst[0] = 1;
+}
+
 /* Many short workgroups, each a loop: slow, and makes progress. */
 PETREL_KERNEL(slow, struct one_args)
 {

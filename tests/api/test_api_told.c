@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* test_api_told.c - what is told of a failure: the first cause, by the first call that meets it, once, and at its true level. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <umd/umd_log.h>
+
+#include "fault_plan.h"
+#include "fixtures.h"
+
+/* ---- Lines of the log ---- */
+
+static char log_path[64];
+
+/* From here on the lines of the level and above are counted. */
+static void listen_to(const char *level)
+{
+    snprintf(log_path, sizeof(log_path), "/tmp/petrel-told-%d.log", (int)getpid());
+    unlink(log_path);
+    assert_ok(umdLogOpenFile(log_path, UMD_LOG_FORMAT_TEXT, level));
+}
+
+static int heard(void)
+{
+    char line[4096], all[16384] = "";
+    int n = 0;
+
+    umdLogFlush(2000);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    FILE *f = fopen(log_path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        bool is = strstr(line, " ERROR ") || strstr(line, " WARN ") || strstr(line, " INFO ");
+        n += is;
+        if (is && strlen(all) + strlen(line) < sizeof(all))
+            strcat(all, line);
+    }
+    fclose(f);
+    unlink(log_path);
+    if (n > 1)
+        print_message("%s", all);
+    return n;
+}
+
+/* ---- First causes ---- */
+
+/* A hang whose reset fails too: the hang is told first, then the loss by every call, and the loss knows what it came of. */
+static void hang_then_loss(void **state)
+{
+    struct fx *f = *state;
+    umdDevicePtr p = fx_alloc(f, 4096), q;
+    umdKernel k = fx_kernel(f, "axpy");
+    umdStream other;
+    umdEvent e;
+    uint32_t word;
+
+    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &other));
+    assert_ok(umdEventCreate(f->ctx, &e));
+    assert_ok(umd_fault_plan_set("hw.cu.hang=fire;hw.reset.fail=fire"));
+    umdStatus st = UMD_SUCCESS;
+    for (int i = 0; i < 8 && st == UMD_SUCCESS; i++) /* what is behind it is cancelled, which must not be what is told */
+        st = fx_launch(f->stream, k, &(struct fx_args){ p, p, 1, 32 }, 1);
+    if (st == UMD_SUCCESS)
+        st = umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE);
+    assert_st(st, UMD_ERR_HW_HANG);
+    fx_assert_figure(UMD_ERR_HW_HANG, "kernel=axpy", __FILE__, __LINE__);
+    const uint64_t hang = fx_detail().id.seq;
+    for (int i = 0; i < 4000 && umdContextGetStatus(f->ctx) == UMD_ERR_HW_HANG; i++)
+        usleep(fx_stepped() ? 0 : 1000); /* the resets take their time */
+    assert_st(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE), UMD_ERR_DEV_LOST_RESET_FAILED);
+    umdErrorDetail d = fx_detail();
+    assert_int_equal(d.cause.seq, hang);
+    assert_st(umdStreamSynchronize(f->stream, 0), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_st(umdStreamQuery(f->stream), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_st(umdStreamSynchronize(other, UMD_TIMEOUT_INFINITE), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_st(fx_launch(f->stream, k, &(struct fx_args){ p, p, 1, 32 }, 1), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_st(umdMemcpyDtoH(f->stream, &word, p, 4), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_st(umdMemAlloc(f->ctx, 4096, 0, 0, &q), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_st(umdEventRecord(e, f->stream), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_st(umdContextGetStatus(f->ctx), UMD_ERR_DEV_LOST_RESET_FAILED);
+    assert_ok(umdStreamDestroy(other));
+    assert_ok(umdEventDestroy(e));
+}
+
+/* Work that fell with another stream's failure: the first call tells the failure, later ones of it. */
+static void cancelled_by_sibling(void **state)
+{
+    struct fx *f = *state;
+    umdDevicePtr p = fx_alloc(f, 4096);
+    umdStream other;
+
+    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &other));
+    assert_ok(fx_launch(f->stream, fx_kernel(f, "spin"), &(struct fx_args){ p, p, 1, 32 }, 1));
+    assert_ok(fx_launch(other, fx_kernel(f, "axpy"), &(struct fx_args){ p, p, 1, 32 }, 1));
+    assert_st(umdStreamSynchronize(other, UMD_TIMEOUT_INFINITE), UMD_ERR_HW_SPIN);
+    assert_st(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE), UMD_ERR_HW_SPIN); /* its own, unread until here */
+    assert_st(umdStreamSynchronize(other, UMD_TIMEOUT_INFINITE), UMD_ERR_CTX_BANNED);
+}
+
+struct told { _Atomic(int) recovered, refused, lost; umdErrorDetail loss; };
+
+static void on_warning(umdContext context, const umdErrorDetail *d, void *user)
+{
+    struct told *t = user;
+
+    (void)context;
+    if (d->code == UMD_ERR_HW_HANG && strstr(d->figures, "done=recovered"))
+        atomic_fetch_add(&t->recovered, 1);
+    else if (d->code == UMD_ERR_HW_HANG && strstr(d->figures, "done=reset-refused") && strstr(d->figures, "jobs_requeued=0"))
+        atomic_fetch_add(&t->refused, 1);
+    else if (d->code == UMD_ERR_DEV_LOST_TOO_MANY_RESETS) {
+        t->loss = *d;
+        atomic_fetch_add(&t->lost, 1);
+    }
+}
+
+/* The command processor hangs again and again: eight resets recover, the ninth is refused and says so. */
+static void resets_spent(void **state)
+{
+    struct fx *f = *state;
+    struct told t = { 0 };
+    umdDevicePtr p = fx_alloc(f, 4096);
+
+    assert_ok(umdContextSetErrorCallback(f->ctx, on_warning, &t));
+    assert_ok(umd_fault_plan_set("hw.cp.hang=fire"));
+    umdStatus st = umdMemset(f->stream, p, 1, 4, 4096);
+    if (st == UMD_SUCCESS)
+        st = umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE);
+    assert_st(st, UMD_ERR_DEV_LOST_TOO_MANY_RESETS);
+    umdErrorDetail d = fx_detail();
+    assert_true(fx_caused_by(&d, UMD_ERR_HW_HANG));
+    for (int i = 0; i < 2000 && !atomic_load(&t.lost); i++)
+        usleep(1000);
+    assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
+    assert_int_equal(t.recovered, 8);
+    assert_int_equal(t.refused, 1);
+    assert_int_equal(t.lost, 1);
+    assert_true(fx_caused_by(&t.loss, UMD_ERR_HW_HANG));
+}
+
+/* ---- Once ---- */
+
+/* Every allocation of a set-up fails in turn: one ERROR line, and the record of where it failed. */
+static void one_line_each(void **state)
+{
+    struct fx *f = *state;
+    char spec[64];
+    int n;
+
+    for (n = 1; n < 200; n++) {
+        umdContext ctx = { 0 };
+        umdModule mod;
+        umdStream s;
+        umdDevicePtr p;
+        snprintf(spec, sizeof(spec), "sys.alloc[nth=%d]=fail", n);
+        assert_ok(umd_fault_plan_set(spec));
+        listen_to("error");
+        umdStatus st = umdContextCreate(f->dev, &ctx);
+        if (st == UMD_SUCCESS)
+            st = umdModuleLoadFile(ctx, fx_kernel_path(), &mod);
+        if (st == UMD_SUCCESS)
+            st = umdStreamCreate(ctx, UMD_STREAM_COMPUTE, 0, &s);
+        if (st == UMD_SUCCESS)
+            st = umdMemAlloc(ctx, 4096, 0, UMD_MEM_HOST_VISIBLE, &p);
+        bool fired = umd_fault_fired(UMD_FAULT_SYS_ALLOC) > 0;
+        assert_ok(umd_fault_plan_set(NULL));
+        assert_int_equal(heard(), fired);
+        if (st != UMD_SUCCESS) {
+            umdErrorDetail d = fx_detail();
+            assert_st(st, UMD_ERR_MEM_HOST_ALLOC_FAILED);
+            assert_null(strstr(d.figures, "record=missing"));
+            assert_non_null(strstr(d.figures, "live_B=")); /* of the allocation itself */
+        }
+        if (ctx.id)
+            assert_ok(umdContextDestroy(ctx));
+        if (!fired)
+            break;
+    }
+    assert_true(n > 5 && n < 200);
+}
+
+/* Every thread of a start fails in turn. */
+static void threads_missing(void **state)
+{
+    int n = 1;
+
+    (void)state;
+    for (umdStatus st = UMD_ERR_RES_THREADS; st != UMD_SUCCESS; n++) {
+        char spec[64];
+        umdInitDesc d = fx_desc();
+        snprintf(spec, sizeof(spec), "sys.thread.create[nth=%d]=fail", n);
+        d.faults = spec;
+        st = umdInit(&d);
+        assert_true(n < 20);
+        if (st == UMD_SUCCESS)
+            break;
+        assert_int_equal(st, UMD_ERR_RES_THREADS);
+        fx_assert_figure(UMD_ERR_RES_THREADS, "thread=petrel-", __FILE__, __LINE__);
+    }
+    assert_ok(umd_fault_plan_set(NULL));
+    assert_ok(umdShutdown());
+    assert_true(fx_stepped() || n > 2);
+}
+
+/* ---- At its true level ---- */
+
+/* Destroying what runs, waits, or waits for what is destroyed is no error. */
+static void destroyed_at_work(void **state)
+{
+    struct fx *f = *state;
+
+    for (int way = 0; way < 4; way++) {
+        umdContext ctx;
+        umdModule mod;
+        umdKernel k;
+        umdStream a, b;
+        umdEvent e;
+        umdDevicePtr p;
+        assert_ok(umdContextCreate(f->dev, &ctx));
+        assert_ok(umdModuleLoadFile(ctx, fx_kernel_path(), &mod));
+        assert_ok(umdModuleGetKernel(mod, "spin", &k));
+        assert_ok(umdStreamCreate(ctx, UMD_STREAM_COMPUTE, 0, way & 1 ? &a : &b));
+        assert_ok(umdStreamCreate(ctx, UMD_STREAM_COMPUTE, 0, way & 1 ? &b : &a));
+        assert_ok(umdEventCreate(ctx, &e));
+        assert_ok(umdMemAlloc(ctx, 4096, 0, 0, &p));
+        assert_ok(fx_launch(a, k, &(struct fx_args){ p, p, 1, 32 }, 1));
+        assert_ok(fx_launch(a, k, &(struct fx_args){ p, p, 1, 32 }, 1));
+        assert_ok(umdEventRecord(e, a));
+        assert_ok(umdStreamWaitEvent(b, e));
+        umdStatus st = umdStreamSynchronize(a, 100000);
+        assert_int_equal(st, UMD_ERR_WAIT_QUEUED); /* the event's job, behind two that do not end */
+        listen_to("error");
+        if (way & 2)
+            assert_ok(umdStreamDestroy(a)); /* lives on in the event */
+        assert_ok(umdContextDestroy(ctx));
+        assert_int_equal(heard(), 0);
+    }
+}
+
+/* On a lost device too, and where an event holds a stream whose handle is closed. */
+static void destroyed_after_loss(void **state)
+{
+    struct fx *f = *state;
+    umdDevicePtr p = fx_alloc(f, 4096);
+    umdContext ctx;
+    umdStream s;
+    umdEvent e;
+
+    assert_ok(umdContextCreate(f->dev, &ctx));
+    assert_ok(umdStreamCreate(ctx, UMD_STREAM_COMPUTE, 0, &s));
+    assert_ok(umdEventCreate(ctx, &e));
+    assert_ok(umdEventRecord(e, s));
+    assert_ok(umdStreamSynchronize(s, UMD_TIMEOUT_INFINITE));
+    assert_ok(umd_fault_plan_set("hw.bus.off=1*fire"));
+    umdStatus st = fx_launch(f->stream, fx_kernel(f, "axpy"), &(struct fx_args){ p, p, 1, 32 }, 1);
+    if (st == UMD_SUCCESS)
+        st = umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE);
+    assert_st(st, UMD_ERR_DEV_LOST_OFF_BUS);
+    listen_to("error");
+    assert_ok(umdStreamDestroy(s));
+    assert_ok(umdContextDestroy(ctx));
+    assert_int_equal(heard(), 0);
+}
+
+/* A full queue is met every day. */
+static void full_is_no_error(void **state)
+{
+    struct fx *f = *state;
+    umdDevicePtr p = fx_alloc(f, 4096);
+
+    assert_ok(umd_fault_plan_set("kmd.ring.full=2*fail"));
+    listen_to("warn");
+    assert_ok(umdMemset(f->stream, p, 1, 4, 4096));
+    assert_int_equal(umd_fault_fired(UMD_FAULT_KMD_RING_FULL), 2);
+    assert_int_equal(heard(), 0);
+    assert_int_equal(umdStatusAdvice(UMD_ERR_SUBMIT_RING_FULL).severity, UMD_SEVERITY_INFO);
+}
+
+/* A wait without time, of an endless job alone on the device: queued only while it has not begun, and never for long. */
+static void poll_of_endless(void **state)
+{
+    struct fx *f = *state;
+    umdDevicePtr p = fx_alloc(f, 4096);
+    umdStatus st = UMD_ERR_WAIT_QUEUED;
+
+    assert_ok(fx_launch(f->stream, fx_kernel(f, "spin"), &(struct fx_args){ p, p, 1, 32 }, 1));
+    for (int i = 0; i < 3000 && st == UMD_ERR_WAIT_QUEUED; i++) {
+        st = umdStreamSynchronize(f->stream, 0);
+        if (st == UMD_ERR_WAIT_QUEUED)
+            fx_assert_figure(st, "start_ns=0 ", __FILE__, __LINE__);
+        if (!fx_stepped())
+            usleep(100);
+    }
+    assert_true(st == UMD_STATUS_TIMEOUT_PROGRESS || st == UMD_ERR_WAIT_STALLED || (st == UMD_ERR_HW_SPIN && !fx_stepped()));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(hang_then_loss, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(cancelled_by_sibling, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(resets_spent, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(one_line_each, fx_setup, fx_teardown),
+        cmocka_unit_test(threads_missing),
+        cmocka_unit_test_setup_teardown(destroyed_at_work, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(destroyed_after_loss, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(full_is_no_error, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(poll_of_endless, fx_setup, fx_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
