@@ -18,6 +18,11 @@ struct umd_log_line {
     uint64_t context_id;
     umdRecordId record;
     uint32_t pid, tid, depth;
+    /* As it was logged; site NULL: a text line, which has its message at once. message may be NULL where there is a site. */
+    const umdLogSite *site;
+    uint32_t site_id;           /* 0: none given */
+    const uint8_t *args;
+    uint32_t args_B;
 };
 
 enum umd_log_sink_id { UMD_SINK_CONSOLE, UMD_SINK_TEXT, UMD_SINK_JSON, UMD_SINK_COUNT };
@@ -39,7 +44,7 @@ size_t umd_log_format_text(const struct umd_log_line *line, char *buf, size_t si
 size_t umd_log_format_json(const struct umd_log_line *line, char *buf, size_t size);
 
 #define UMD_SINK_BUFFER_B 32768u
-/* A file, or the console, with what is not written yet. All under the drain lock (96). */
+/* A file, or the console, with what is not written yet. All under the drain lock (92). */
 struct umd_log_sink {
     size_t (*format)(const struct umd_log_line *line, char *buf, size_t size);
     bool enabled, is_console, with_header;
@@ -67,13 +72,18 @@ void umd_log_sink_child(struct umd_log_sink *s);
 void umd_log_wake(umdLogLevel level);
 /* True: nobody drains the rings, so the caller writes by itself. */
 bool umd_log_is_sync(void);
-void umd_log_write_now(const struct umd_log_line *line);
-struct umd_log_sink *umd_log_sinks_lock(void);
-void umd_log_sinks_unlock(void);
+void umd_log_write_now(struct umd_log_line *line);
+/* Guards the rings' consumer side and the sinks; rank 92. */
+void umd_log_drain_lock(void);
+void umd_log_drain_unlock(void);
+void umd_log_drain_assert_held(void);
 void umd_log_writer_init(void);
 void umd_log_writer_fini(void);
 void umd_log_writer_atfork(int stage);
-void umd_log_count_sink_error(uint64_t lines, int err);
+
+/* ---- settings: log_settings.c ---- */
+/* Levels, sinks and rotation by environment. */
+void umd_log_settings_init(void);
 
 /* The thread ends: what it logged is still written, then the ring is freed. */
 struct umd_log_ring;

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log_internal.h"
+#include "log_sinks.h"
 
 #define RETRY_NS 1000000000ull
 #define OPEN_TRIES 4

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_writer.c - the background thread: takes entries out of the rings in order of time, formats, hands them to the sinks. */
-#include <errno.h>
+/* log_writer.c - the background thread: takes entries out of the rings in order of time and hands them to the sinks. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,15 +8,15 @@
 #include <unistd.h>
 
 #include "emergency.h"
-#include "log_encode.h"
 #include "log_internal.h"
 #include "log_ring.h"
+#include "log_sinks.h"
 
 #define BATCH_MS 50
 
 enum { WRITER_NONE, WRITER_STARTING, WRITER_RUNNING, WRITER_SYNC, WRITER_STOPPED };
 
-static struct umd_mutex drain_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "log ring drain", .rank = 96 };
+static struct umd_mutex drain_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "log ring drain", .rank = 92 };
 static struct umd_mutex flush_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "log flush", .rank = 93 };
 static struct umd_cond flush_cond;
 static uint64_t flush_wanted, flush_done;           /* under flush_lock */
@@ -25,61 +24,8 @@ static _Atomic(int) state;
 static _Atomic(bool) wake_pending, urgent, stop, draining;
 static _Atomic(int) wake_fd = -1;
 static pthread_t thread;
-static _Atomic(uint64_t) records, sink_errors, lines_lost;
-static _Atomic(int) sink_errno;
+static _Atomic(uint64_t) records;
 static bool dropped_warned;                         /* under drain_lock */
-
-static struct umd_log_sink sinks[UMD_SINK_COUNT] = {
-    [UMD_SINK_CONSOLE] = { .format = umd_log_format_console, .is_console = true, .fd = STDERR_FILENO, .enabled = true },
-    [UMD_SINK_TEXT] = { .format = umd_log_format_text, .with_header = true, .fd = -1, .max_B = 128u << 20, .keep = 5 },
-    [UMD_SINK_JSON] = { .format = umd_log_format_json, .fd = -1, .max_B = 128u << 20, .keep = 5 },
-};
-
-void umd_log_count_sink_error(uint64_t lines, int err)
-{
-    atomic_fetch_add_explicit(&sink_errors, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&lines_lost, lines, memory_order_relaxed);
-    atomic_store_explicit(&sink_errno, err, memory_order_relaxed);
-}
-
-static void fan_out_locked(const struct umd_log_line *line, const struct umd_log_sink *except)
-{
-    umd_mutex_assert_held(&drain_lock);
-    for (int i = 0; i < UMD_SINK_COUNT; i++)
-        if (sinks[i].enabled && &sinks[i] != except && line->level <= umd_log_level_of((enum umd_log_sink_id)i, line->module))
-            umd_log_sink_add(&sinks[i], line);
-}
-
-static void own_line_locked(umdLogLevel level, const char *message, const struct umd_log_sink *except)
-{
-    uint64_t real_ns = umd_sys()->real_ns();
-
-    fan_out_locked(&(struct umd_log_line){
-        .level = level, .module = "diag.log", .func = "log", .file = "log_writer.c", .message = message,
-        .mono_ns = umd_sys()->mono_ns(), .real_ns = real_ns, .observed_ns = real_ns, .pid = umd_sys()->pid(), .tid = umd_sys()->tid(),
-    }, except);
-}
-
-/* A sink that begins to fail says so once, through the others. */
-static void flush_sinks_locked(void)
-{
-    char message[UMD_LOG_PATH_B + 128];
-
-    for (int i = 0; i < UMD_SINK_COUNT; i++) {
-        struct umd_log_sink *s = &sinks[i];
-        if (s->enabled)
-            umd_log_sink_flush(s);
-        if (!s->tell)
-            continue;
-        s->tell = false;
-        snprintf(message, sizeof(message), "log sink fails, its records are lost until it works again path=\"%s\" errno=%d reason=\"%s\"",
-                 s->is_console ? "stderr" : s->path, s->err, strerrordesc_np(s->err));
-        own_line_locked(UMD_LOG_WARN, message, s);
-    }
-    for (int i = 0; i < UMD_SINK_COUNT; i++)
-        if (sinks[i].enabled && sinks[i].used)
-            umd_log_sink_flush(&sinks[i]);
-}
 
 static const char *next_text(const char **at)
 {
@@ -91,7 +37,6 @@ static const char *next_text(const char **at)
 
 static void write_entry_locked(const struct umd_log_entry *e, uint64_t real_offset_ns, uint64_t observed_ns)
 {
-    static char message[UMD_LOG_MESSAGE_B]; /* under the lock */
     const char *payload = (const char *)(e + 1);
     struct umd_log_line line = {
         .level = (umdLogLevel)e->level, .line = e->line, .code = e->code, .mono_ns = e->mono_ns, .real_ns = e->mono_ns + real_offset_ns,
@@ -104,9 +49,9 @@ static void write_entry_locked(const struct umd_log_entry *e, uint64_t real_offs
         line.func = e->site->func;
         line.file = e->site->file;
         line.line = e->site->line;
-        if (!umd_log_decode(message, sizeof(message), e->site->fmt, (const uint8_t *)payload, e->payload_B))
-            umd_log_count_sink_error(0, EBADMSG); /* the line goes out all the same */
-        line.message = message;
+        line.site = e->site;
+        line.args = (const uint8_t *)payload;
+        line.args_B = e->payload_B;
     } else {
         line.module = next_text(&payload);
         line.func = next_text(&payload);
@@ -117,7 +62,7 @@ static void write_entry_locked(const struct umd_log_entry *e, uint64_t real_offs
             line.trace_id = NULL;
     }
     atomic_fetch_add_explicit(&records, 1, memory_order_relaxed);
-    fan_out_locked(&line, NULL);
+    umd_log_sinks_put(&line);
 }
 
 static void drain_locked(void)
@@ -145,10 +90,10 @@ static void drain_locked(void)
     if (lost && !dropped_warned) {
         char message[96];
         snprintf(message, sizeof(message), "log records were dropped, a thread's ring was full count=%" PRIu64, lost);
-        own_line_locked(UMD_LOG_WARN, message, NULL);
+        umd_log_sinks_say(UMD_LOG_WARN, message, NULL);
         dropped_warned = true;
     }
-    flush_sinks_locked();
+    umd_log_sinks_flush();
 }
 
 static void drain(void)
@@ -266,26 +211,22 @@ void umd_log_wake(umdLogLevel level)
     }
 }
 
-void umd_log_write_now(const struct umd_log_line *line)
+void umd_log_write_now(struct umd_log_line *line)
 {
     if (!umd_diag_enter())
         return;
     umd_mutex_lock(&drain_lock);
     atomic_fetch_add_explicit(&records, 1, memory_order_relaxed);
     drain_locked(); /* what other threads left in their rings is older */
-    fan_out_locked(line, NULL);
-    flush_sinks_locked();
+    umd_log_sinks_put(line);
+    umd_log_sinks_flush();
     umd_mutex_unlock(&drain_lock);
     umd_diag_leave();
 }
 
-struct umd_log_sink *umd_log_sinks_lock(void)
-{
-    umd_mutex_lock(&drain_lock);
-    return sinks;
-}
-
-void umd_log_sinks_unlock(void) { umd_mutex_unlock(&drain_lock); }
+void umd_log_drain_lock(void) { umd_mutex_lock(&drain_lock); }
+void umd_log_drain_unlock(void) { umd_mutex_unlock(&drain_lock); }
+void umd_log_drain_assert_held(void) { umd_mutex_assert_held(&drain_lock); }
 
 void umdLogFlush(uint32_t timeout_ms)
 {
@@ -318,10 +259,8 @@ void umdLogGetStats(umdLogStats *stats_out)
     umd_mutex_lock(&drain_lock);
     uint64_t dropped = umd_log_ring_dropped_total();
     umd_mutex_unlock(&drain_lock);
-    *stats_out = (umdLogStats){
-        .records = atomic_load(&records), .dropped = dropped, .sink_errors = atomic_load(&sink_errors), .emergency = umd_emergency_count(),
-        .lost = atomic_load(&lines_lost), .sink_errno = atomic_load(&sink_errno),
-    };
+    *stats_out = (umdLogStats){ .records = atomic_load(&records), .dropped = dropped, .emergency = umd_emergency_count() };
+    umd_log_sinks_stats(stats_out);
 }
 
 void umd_log_step_reset(void) { drain(); }
@@ -362,6 +301,5 @@ void umd_log_writer_atfork(int stage)
     flush_wanted = flush_done = 0;
     umd_cond_init(&flush_cond);
     umd_log_ring_child(t ? t->ring : NULL);
-    for (int i = 0; i < UMD_SINK_COUNT; i++)
-        umd_log_sink_child(&sinks[i]);
+    umd_log_sinks_child();
 }
