@@ -12,6 +12,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "emergency.h"
 #include "error.h"
 #include "fault_plan.h"
 
@@ -216,8 +217,7 @@ static umdStatus power_up(const umdInitDesc *desc)
         umd_error_keep(st, power_down());
         return UMD_HOP(st);
     }
-    UMD_LOG(UMD_LOG_INFO, "library started carrier=%s devices=%u mode=%s", config.carrier, lib.device_count,
-            config.stepped ? "stepped" : "threaded");
+    UMD_LIFECYCLE("library started carrier=%s devices=%u mode=%s", config.carrier, lib.device_count, config.stepped ? "stepped" : "threaded");
     return UMD_SUCCESS;
 }
 
@@ -301,7 +301,7 @@ umdStatus umdShutdown(void)
         destroy_leaked();
         await_calls();
         destroy_leaked();
-        UMD_LOG(UMD_LOG_INFO, "library ends"); /* before virtual clocks end with the devices */
+        UMD_LIFECYCLE("library ends"); /* before virtual clocks end with the devices */
         power_down();
     }
     library_unlock();

@@ -6,69 +6,128 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "diag_internal.h"
-#include "emergency.h"
+#include "emergency_file.h"
 #include "log_internal.h"
 
 UMD_LOG_MODULE("diag.emergency");
 
-#define PAGE_B 4096u
-#define MAP_B (PAGE_B + UMD_EMERGENCY_SLOTS * sizeof(struct umd_emergency_slot))
-#define CRC_FROM offsetof(struct umd_emergency_slot, seq)
-static const char magic[8] = { 'P', 'T', 'R', 'L', 'E', 'M', 'R', 'G' };
+#define MAP_B UMD_EMERGENCY_MAP_B
+#define SLOT_TRIES 8u       /* other slots, when one is in use */
+#define SPINS 1000u         /* waits for a copy of under a microsecond */
 
 /* Used until, and where, no mapping can be had: it dies with the process, but a report still finds it. */
 static uint8_t fallback[MAP_B] __attribute__((aligned(4096)));
 static _Atomic(uint8_t *) ring = fallback;
 static _Atomic(uint64_t) next_seq = 1;
-static _Atomic(uint64_t) put_count;
+static _Atomic(uint64_t) put_count, error_count, lost_count, degraded_count;
+static _Atomic(int) degraded_errno, tell_errno;
 static struct umd_mutex open_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "emergency ring", .rank = 91 };
 
-static struct umd_emergency_slot *slots_of(uint8_t *base) { return (struct umd_emergency_slot *)(base + PAGE_B); }
+/* A file is looked for once, with the first record. Whoever finds NEW makes it; others go on with the ring that is there. */
+enum { FILE_NEW, FILE_STARTING, FILE_DONE };
+static _Atomic(int) file_state;
+static _Atomic(int) where = UMD_EMERGENCY_MEMORY;
+static char path_now[UMD_EMERGENCY_PATH];   /* written before `where`; the file that is removed at a clean exit, if DEFAULT_FILE */
+static char path_wanted[UMD_EMERGENCY_PATH]; /* of a named file, as it was given */
+static bool is_child;                       /* of fork */
 
-static uint32_t crc_of(const struct umd_emergency_slot *s)
+static struct umd_emergency_slot *slots_of(uint8_t *base) { return (struct umd_emergency_slot *)(base + UMD_EMERGENCY_PAGE_B); }
+
+static bool take(struct umd_emergency_slot *s)
 {
-    return (uint32_t)crc32(crc32(0, NULL, 0), (const Bytef *)s + CRC_FROM, (uInt)(sizeof(*s) - CRC_FROM));
+    uint32_t free_mark = 0;
+    return atomic_compare_exchange_strong(&s->busy, &free_mark, 1);
 }
 
-void umd_emergency_put(const struct umd_emergency_note *note)
+static bool take_patiently(struct umd_emergency_slot *s)
 {
-    uint8_t *base = atomic_load_explicit(&ring, memory_order_acquire);
-    struct umd_emergency_slot *s = NULL;
-    uint64_t seq = 0;
+    for (uint32_t i = 0; i < SPINS; i++)
+        if (take(s))
+            return true;
+    return false;
+}
 
-    /* Busy: a reader is at the slot, or the ring went round once while a thread was writing. The next one will do. */
-    for (uint32_t tries = 0; tries < 8; tries++) {
-        uint32_t free_mark = 0;
-        seq = atomic_fetch_add_explicit(&next_seq, 1, memory_order_relaxed);
-        s = &slots_of(base)[seq % UMD_EMERGENCY_SLOTS];
-        if (atomic_compare_exchange_strong_explicit(&s->busy, &free_mark, 1, memory_order_acquire, memory_order_relaxed))
-            break;
-        s = NULL;
-    }
-    if (!s)
-        return;
-    atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
+static void give(struct umd_emergency_slot *s) { atomic_store(&s->busy, 0); }
+
+/* The CRC is void while the fields change, in the order of the program: a kill shows a half-written record as damaged. */
+static void fill(struct umd_emergency_slot *s, const struct umd_emergency_note *note, const struct umd_emergency_slot *stamp)
+{
     s->crc = 0;
-    s->seq = seq;
-    s->mono_ns = umd_sys()->mono_ns();
-    s->real_ns = umd_sys()->real_ns();
+    atomic_signal_fence(memory_order_seq_cst);
+    s->seq = stamp->seq;
+    s->mono_ns = stamp->mono_ns;
+    s->real_ns = stamp->real_ns;
     s->context_id = note->context_id;
     s->record = note->record;
-    s->pid = umd_sys()->pid();
-    s->tid = umd_sys()->tid();
+    s->pid = stamp->pid;
+    s->tid = stamp->tid;
     s->code = note->code;
     s->line = note->line;
+    s->level = note->lifecycle ? UMD_LOG_INFO : UMD_LOG_ERROR;
+    s->reserved = 0;
     UMD_COPY_STR(s->module, note->module);
     UMD_COPY_STR(s->func, note->func);
     UMD_COPY_STR(s->file, note->file);
     UMD_COPY_STR(s->message, note->message);
-    s->crc = crc_of(s);
-    atomic_store_explicit(&s->busy, 0, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+    s->crc = umd_emergency_crc(s);
+}
+
+static void start(bool named_only);
+
+/* What the making of the file had to say, once the record that asked for it is safe. */
+static void tell(void)
+{
+    int err = umd_diag_inside() ? 0 : atomic_exchange(&tell_errno, 0);
+
+    if (err)
+        UMD_LOG(UMD_LOG_WARN, "emergency file not usable, keeping the ring in memory path=\"%.300s\" errno=%d reason=\"%s\"", path_now, err,
+                strerrordesc_np(err));
+}
+
+void umd_emergency_put(const struct umd_emergency_note *note)
+{
+    struct umd_emergency_slot *s = NULL;
+    struct umd_emergency_slot stamp;
+    int saved = errno;
+
+    if (__builtin_expect(atomic_load_explicit(&file_state, memory_order_relaxed) == FILE_NEW, 0))
+        start(false);
+    uint8_t *base = atomic_load(&ring);
+    stamp.mono_ns = umd_sys()->mono_ns();
+    stamp.real_ns = umd_sys()->real_ns();
+    stamp.pid = umd_sys()->pid();
+    stamp.tid = umd_sys()->tid();
+    /* Busy: a reader is at the slot, or the ring went round once while a thread was writing. The next one will do. */
+    for (uint32_t tries = 0; tries < SLOT_TRIES && !s; tries++) {
+        stamp.seq = atomic_fetch_add_explicit(&next_seq, 1, memory_order_relaxed);
+        s = &slots_of(base)[stamp.seq % UMD_EMERGENCY_SLOTS];
+        if (!take(s))
+            s = NULL;
+    }
+    atomic_fetch_add_explicit(s ? &put_count : &lost_count, 1, memory_order_relaxed);
+    if (!note->lifecycle)
+        atomic_fetch_add_explicit(&error_count, 1, memory_order_relaxed);
+    if (s) {
+        fill(s, note, &stamp);
+        give(s);
+    }
+    /* The ring has moved meanwhile, and this slot may have been passed by. */
+    uint8_t *now = atomic_load(&ring);
+    if (__builtin_expect(s && now != base, 0)) {
+        s = &slots_of(now)[stamp.seq % UMD_EMERGENCY_SLOTS];
+        if (take_patiently(s)) {
+            if (s->seq <= stamp.seq)
+                fill(s, note, &stamp);
+            give(s);
+        }
+    }
+    if (__builtin_expect(atomic_load_explicit(&tell_errno, memory_order_relaxed) != 0, 0))
+        tell();
+    errno = saved;
 }
 
 void umd_emergency_notef(umdLogModule *module, const char *func, const char *file, int line, const char *fmt, ...)
@@ -79,132 +138,155 @@ void umd_emergency_notef(umdLogModule *module, const char *func, const char *fil
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    umd_emergency_put(&(struct umd_emergency_note){ .module = module->name, .func = func, .file = file, .line = (uint32_t)line, .message = message });
+    umd_emergency_put(&(struct umd_emergency_note){ .module = module->name, .func = func, .file = file, .line = (uint32_t)line,
+                                                    .lifecycle = true, .message = message });
 }
 
 uint64_t umd_emergency_count(void) { return atomic_load_explicit(&put_count, memory_order_relaxed); }
+uint64_t umd_emergency_next_seq(void) { return atomic_load(&next_seq); }
 
-static void init_head(uint8_t *base)
+void umd_emergency_get_stats(struct umd_emergency_stats *stats_out)
 {
-    struct umd_emergency_head *head = (struct umd_emergency_head *)base;
-
-    *head = (struct umd_emergency_head){
-        .version = 1, .slot_size_B = sizeof(struct umd_emergency_slot), .slot_count = UMD_EMERGENCY_SLOTS,
-        .pid = umd_sys()->pid(), .start_real_ns = umd_sys()->real_ns(),
+    *stats_out = (struct umd_emergency_stats){
+        .put = atomic_load(&put_count), .errors = atomic_load(&error_count), .lost = atomic_load(&lost_count),
+        .degraded = atomic_load(&degraded_count), .degraded_errno = atomic_load(&degraded_errno),
+        .where = (enum umd_emergency_where)atomic_load(&where),
     };
-    UMD_COPY_STR(head->program_version, PETREL_VERSION);
-    memcpy(head->magic, magic, sizeof(magic));
+    if (stats_out->where != UMD_EMERGENCY_MEMORY)
+        UMD_COPY_STR(stats_out->path, path_now);
 }
 
-/* Records of the old place move along. The old mapping stays: a thread may be writing to it. */
-static void publish_locked(uint8_t *base)
-{
-    uint8_t *old = atomic_load(&ring);
+/* ---- Where the ring lies ---- */
 
-    umd_mutex_assert_held(&open_lock);
-    init_head(base);
+/* First the new place counts, then what the old one holds moves along: no record falls between. The old mapping stays, as a thread
+ * may be writing to it, which will then see that the ring has moved. */
+static void publish(uint8_t *base)
+{
+    uint8_t *old = atomic_exchange(&ring, base);
+
+    if (old == base)
+        return;
     for (uint32_t i = 0; i < UMD_EMERGENCY_SLOTS; i++) {
         struct umd_emergency_slot *from = &slots_of(old)[i], *to = &slots_of(base)[i];
-        uint32_t free_mark = 0;
-        if (!atomic_compare_exchange_strong_explicit(&from->busy, &free_mark, 1, memory_order_acquire, memory_order_relaxed))
+        if (!take_patiently(to))
             continue;
-        memcpy((uint8_t *)to + sizeof(uint32_t), (uint8_t *)from + sizeof(uint32_t), sizeof(*to) - sizeof(uint32_t));
-        atomic_store_explicit(&from->busy, 0, memory_order_release);
+        if (take_patiently(from)) {
+            if (from->seq > to->seq)
+                memcpy((uint8_t *)to + sizeof(uint32_t), (uint8_t *)from + sizeof(uint32_t), sizeof(*to) - sizeof(uint32_t));
+            give(from);
+        }
+        give(to);
     }
-    atomic_store_explicit(&ring, base, memory_order_release);
 }
 
-static int write_zeros(int fd)
+static void degrade(const char *path, int err)
 {
-    static const uint8_t zeros[PAGE_B];
-
-    for (size_t left = MAP_B; left;) {
-        ssize_t n = umd_sys()->write(fd, zeros, left < PAGE_B ? left : PAGE_B);
-        if (n <= 0)
-            return n < 0 ? errno : ENOSPC;
-        left -= (size_t)n;
-    }
-    return 0;
+    UMD_COPY_STR(path_now, path);
+    atomic_fetch_add(&degraded_count, 1);
+    atomic_store(&degraded_errno, err);
+    atomic_store(&tell_errno, err);
 }
 
-/* A map of a file at path, blocks allocated, so that a full disk is an error here and not a SIGBUS later. 0 or errno. */
-static int map_file(const char *path, uint8_t **base_out)
+/* A named file's path for this process: a child of fork must not take its parent's away. */
+static bool expand(char *out, size_t size)
 {
-    char old[4100];
-    int err = 0;
+    char own[32];
 
-    if (snprintf(old, sizeof(old), "%s.1", path) < (int)sizeof(old) && umd_sys()->file_size(path) > 0)
-        umd_sys()->rename(path, old); /* failing, it is overwritten: this run's records matter more */
-    int fd = umd_sys()->open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-    if (fd < 0)
-        return errno;
-    err = write_zeros(fd);
-    if (!err) {
-        void *map = umd_sys()->mmap(NULL, MAP_B, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (map == MAP_FAILED)
-            err = errno;
-        else
-            *base_out = map;
+    if (!umd_log_expand_path(out, size, path_wanted))
+        return false;
+    if (!is_child || strstr(path_wanted, "%p"))
+        return true;
+    int n = snprintf(own, sizeof(own), ".%d", (int)getpid());
+    size_t used = strlen(out);
+    if (used + (size_t)n >= size)
+        return false;
+    memcpy(out + used, own, (size_t)n + 1);
+    return true;
+}
+
+static void use(uint8_t *base, const char *path, enum umd_emergency_where kind)
+{
+    umd_copy_str(path_now, sizeof(path_now), path);
+    atomic_store(&where, (int)kind);
+    publish(base);
+}
+
+/* named_only: at the library's start, where a file that was asked for is made, and no other. */
+static void start(bool named_only)
+{
+    const char *setting = secure_getenv("UMD_EMERGENCY");
+    bool off = setting && strcmp(setting, "off") == 0, asked = setting && strcmp(setting, "file") == 0;
+    char path[UMD_EMERGENCY_PATH];
+    uint8_t *base = NULL;
+    int expected = FILE_NEW, err = 0;
+
+    if (!path_wanted[0] && (named_only || (umd_sys_stepped() && !asked && !off)))
+        return; /* stepped: what is on the host's disk is no part of such a run */
+    if (!atomic_compare_exchange_strong(&file_state, &expected, FILE_STARTING))
+        return;
+    if (path_wanted[0]) {
+        path[0] = '\0';
+        err = expand(path, sizeof(path)) ? umd_emergency_map_file(path, true, &base) : ENAMETOOLONG;
+    } else if (!off) {
+        err = umd_emergency_map_default(&base, path, sizeof(path));
     }
-    umd_sys()->close(fd);
-    if (err && umd_sys()->file_size(path) >= 0) /* a device or pipe is not ours to remove */
-        umd_sys()->unlink(path);
-    return err;
+    if (base)
+        use(base, path, path_wanted[0] ? UMD_EMERGENCY_NAMED_FILE : UMD_EMERGENCY_DEFAULT_FILE);
+    else if (err)
+        degrade(path[0] ? path : path_wanted, err);
+    if (!base)
+        base = umd_emergency_map_memory();
+    if (base && base != atomic_load(&ring))
+        publish(base);
+    atomic_store(&file_state, FILE_DONE);
 }
 
 umdStatus umd_emergency_open(const char *path)
 {
-    char expanded[4096];
+    char expanded[UMD_EMERGENCY_PATH];
     uint8_t *base = NULL;
 
     if (!path)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=path");
     if (!umd_log_expand_path(expanded, sizeof(expanded), path))
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" reason=\"path too long\"", path);
-    int err = map_file(expanded, &base);
+        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.300s\" reason=\"path too long\"", path);
+    int err = umd_emergency_map_file(expanded, true, &base);
     if (err)
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
     umd_mutex_lock(&open_lock);
-    publish_locked(base);
+    atomic_store(&file_state, FILE_DONE);
+    if (atomic_load(&where) == UMD_EMERGENCY_DEFAULT_FILE)
+        umd_sys()->unlink(path_now); /* its records move along */
+    UMD_COPY_STR(path_wanted, path);
+    use(base, expanded, UMD_EMERGENCY_NAMED_FILE);
     umd_mutex_unlock(&open_lock);
     return UMD_SUCCESS;
 }
 
-static void map_anonymous(void)
-{
-    int fd = umd_sys()->memfd_create("petrel-emergency", MAP_B);
-
-    if (fd < 0)
-        return;
-    void *map = umd_sys()->mmap(NULL, MAP_B, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    umd_sys()->close(fd);
-    if (map == MAP_FAILED)
-        return;
-    umd_mutex_lock(&open_lock);
-    publish_locked(map);
-    umd_mutex_unlock(&open_lock);
-}
-
-/* By environment an unusable file only degrades: a memfd, found by a debugger or a dump, takes its place. */
 void umd_emergency_init(void)
 {
-    const char *path = getenv("UMD_EMERGENCY_FILE");
-    char expanded[4096];
-    uint8_t *base = NULL;
+    const char *path = getenv("UMD_EMERGENCY_FILE"), *setting = getenv("UMD_EMERGENCY");
+    struct umd_emergency_slot warm = { 0 };
 
-    init_head(fallback);
+    (void)umd_emergency_crc(&warm); /* bound now: a signal handler must not be the first to call it */
+    umd_emergency_init_head(fallback);
+    if (setting && *setting && strcmp(setting, "off") != 0 && strcmp(setting, "file") != 0)
+        UMD_LOG(UMD_LOG_WARN, "setting ignored key=UMD_EMERGENCY value=\"%.100s\" reason=\"known are off and file\"", setting);
     if (path && *path) {
-        int err = umd_log_expand_path(expanded, sizeof(expanded), path) ? map_file(expanded, &base) : ENAMETOOLONG;
-        if (!err) {
-            umd_mutex_lock(&open_lock);
-            publish_locked(base);
-            umd_mutex_unlock(&open_lock);
-            return;
-        }
-        UMD_LOG(UMD_LOG_WARN, "emergency file not usable, keeping the ring in memory path=\"%s\" errno=%d reason=\"%s\"", path, err,
-                strerrordesc_np(err));
+        UMD_COPY_STR(path_wanted, path);
+        if (strlen(path) < sizeof(path_wanted))
+            start(true);
+        else
+            degrade(path, ENAMETOOLONG);
+        tell();
     }
-    map_anonymous();
+}
+
+/* A run without an error leaves nothing behind. What still comes goes to the mapping, which lives as long as the process. */
+void umd_emergency_fini(void)
+{
+    if (atomic_load(&where) == UMD_EMERGENCY_DEFAULT_FILE && atomic_load(&error_count) == 0)
+        umd_sys()->unlink(path_now);
 }
 
 /* The parent's ring is shared memory: a child that wrote there would mix into the parent's story. */
@@ -220,78 +302,42 @@ void umd_emergency_atfork(int stage)
     memset(fallback, 0, sizeof(fallback));
     atomic_store(&ring, fallback);
     atomic_store(&next_seq, 1);
-    init_head(fallback);
+    atomic_store(&put_count, 0);
+    atomic_store(&error_count, 0);
+    atomic_store(&lost_count, 0);
+    atomic_store(&tell_errno, 0);
+    atomic_store(&where, UMD_EMERGENCY_MEMORY);
+    is_child = true;
+    umd_emergency_init_head(fallback);
+    atomic_store(&file_state, FILE_NEW);
 }
 
-static int by_seq(const void *a, const void *b)
+/* ---- This process's own ring ---- */
+
+bool umd_emergency_peek(uint64_t seq, struct umd_emergency_slot *slot_out)
 {
-    const struct umd_emergency_slot *x = a, *y = b;
-    return x->seq < y->seq ? -1 : x->seq > y->seq;
+    const struct umd_emergency_slot *s = &slots_of(atomic_load(&ring))[seq % UMD_EMERGENCY_SLOTS];
+
+    memcpy((uint8_t *)slot_out + sizeof(uint32_t), (const uint8_t *)s + sizeof(uint32_t), sizeof(*s) - sizeof(uint32_t));
+    atomic_init(&slot_out->busy, 0);
+    return slot_out->seq == seq && seq != 0 && slot_out->crc == umd_emergency_crc(slot_out);
 }
 
 uint32_t umd_emergency_snapshot(struct umd_emergency_slot *slots_out, uint32_t max)
 {
-    struct umd_emergency_slot *slots = slots_of(atomic_load_explicit(&ring, memory_order_acquire));
+    struct umd_emergency_slot *slots = slots_of(atomic_load(&ring));
+    uint64_t next = atomic_load(&next_seq);
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < UMD_EMERGENCY_SLOTS && count < max; i++) {
-        uint32_t free_mark = 0;
-        if (!atomic_compare_exchange_strong_explicit(&slots[i].busy, &free_mark, 1, memory_order_acquire, memory_order_relaxed))
+    for (uint64_t seq = next > UMD_EMERGENCY_SLOTS ? next - UMD_EMERGENCY_SLOTS : 1; seq < next && count < max; seq++) {
+        struct umd_emergency_slot *s = &slots[seq % UMD_EMERGENCY_SLOTS];
+        if (!take_patiently(s))
             continue;
-        if (slots[i].seq) {
-            memcpy(&slots_out[count], &slots[i], sizeof(slots[i]));
-            atomic_store_explicit(&slots_out[count++].busy, 0, memory_order_relaxed);
+        if (s->seq == seq) {
+            memcpy((uint8_t *)&slots_out[count] + sizeof(uint32_t), (const uint8_t *)s + sizeof(uint32_t), sizeof(*s) - sizeof(uint32_t));
+            atomic_init(&slots_out[count++].busy, 0);
         }
-        atomic_store_explicit(&slots[i].busy, 0, memory_order_release);
+        give(s);
     }
-    qsort(slots_out, count, sizeof(*slots_out), by_seq);
     return count;
-}
-
-static bool read_all(int fd, void *buf, size_t n)
-{
-    for (uint8_t *at = buf; n;) {
-        ssize_t got = umd_sys()->read(fd, at, n);
-        if (got <= 0)
-            return false;
-        at += got;
-        n -= (size_t)got;
-    }
-    return true;
-}
-
-umdStatus umd_emergency_read(const char *path, struct umd_emergency_slot *slots_out, uint32_t max, uint32_t *count_out, uint32_t *damaged_out)
-{
-    uint8_t page[PAGE_B];
-    struct umd_emergency_head head;
-    uint32_t count = 0, damaged = 0;
-
-    int fd = umd_sys()->open(path, O_RDONLY, 0);
-    if (fd < 0)
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", path, errno, strerrordesc_np(errno));
-    bool ok = read_all(fd, page, sizeof(page));
-    memcpy(&head, page, sizeof(head));
-    if (!ok || memcmp(head.magic, magic, sizeof(magic)) != 0 || head.version != 1 ||
-        head.slot_size_B != sizeof(struct umd_emergency_slot) || head.slot_count != UMD_EMERGENCY_SLOTS) {
-        umd_sys()->close(fd);
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" reason=\"no emergency ring of this version\"", path);
-    }
-    for (uint32_t i = 0; i < UMD_EMERGENCY_SLOTS; i++) {
-        struct umd_emergency_slot s;
-        if (!read_all(fd, &s, sizeof(s))) {
-            damaged += UMD_EMERGENCY_SLOTS - i;
-            break;
-        }
-        if (s.seq && s.crc == crc_of(&s)) {
-            if (count < max)
-                memcpy(&slots_out[count++], &s, sizeof(s));
-        } else if (s.seq || s.crc) {
-            damaged++;
-        }
-    }
-    umd_sys()->close(fd);
-    qsort(slots_out, count, sizeof(*slots_out), by_seq);
-    *count_out = count;
-    *damaged_out = damaged;
-    return UMD_SUCCESS;
 }

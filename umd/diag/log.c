@@ -150,4 +150,8 @@ __attribute__((constructor(110))) static void log_init(void)
     umd_emergency_init();
 }
 
-__attribute__((destructor(110))) static void log_fini(void) { umd_log_writer_fini(); }
+__attribute__((destructor(110))) static void log_fini(void)
+{
+    umd_log_writer_fini();
+    umd_emergency_fini();
+}

@@ -94,6 +94,7 @@ bool umd_log_expand_path(char *out, size_t size, const char *path);
 const char *umd_log_level_name(umdLogLevel level);
 
 void umd_emergency_init(void);
+void umd_emergency_fini(void);
 void umd_emergency_atfork(int stage);
 
 #endif

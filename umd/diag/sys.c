@@ -185,7 +185,7 @@ static uint64_t sys_real_ns(void)
 
 uint32_t umd_diag_host_tid(void)
 {
-    static __thread uint32_t tid, tid_pid;
+    static __thread uint32_t tid __attribute__((tls_model("initial-exec"))), tid_pid __attribute__((tls_model("initial-exec")));
     uint32_t pid = (uint32_t)getpid(); /* a forked child's thread has another id */
 
     if (tid_pid != pid) {
