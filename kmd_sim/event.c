@@ -72,7 +72,7 @@ static void make_overflow(struct petrel_file *file, struct drm_petrel_event *eve
     event->record.size_B = sizeof(event->record);
     snprintf(event->record.module, sizeof(event->record.module), "kmd.event");
     snprintf(event->record.text, sizeof(event->record.text), "Events were dropped, since the file was not read.");
-    snprintf(event->record.figures, sizeof(event->record.figures), "dropped=%" PRIu64 " room=%u", file->events_dropped, PETREL_EVENTS - 1);
+    umd_figures_append(event->record.figures, sizeof(event->record.figures), "dropped=%" PRIu64 " room=%u", file->events_dropped, PETREL_EVENTS - 1);
 }
 
 static ssize_t read_locked(struct petrel_file *file, uint64_t buf, size_t size_B)

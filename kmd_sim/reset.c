@@ -36,16 +36,16 @@ void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after)
     }
 }
 
-static void nearest_text(struct petrel_job *job, uint64_t va, char *buf, size_t size)
+static void add_nearest(struct petrel_job *job, uint64_t va, char *buf, size_t size)
 {
     struct petrel_vma vma;
     uint64_t distance = 0;
     bool below = false;
     if (!petrel_vm_nearest_locked(job->vm, va, &vma, &distance, &below))
-        snprintf(buf, size, " nearest=none");
+        umd_figures_append(buf, size, "nearest=none");
     else
-        snprintf(buf, size, " nearest_va=0x%" PRIx64 " nearest_B=%" PRIu64 " distance_B=%" PRIu64 " side=%s", vma.start, vma.size_B, distance,
-                 distance == 0 ? "inside" : below ? "behind" : "before");
+        umd_figures_append(buf, size, "nearest_va=0x%" PRIx64 " nearest_B=%" PRIu64 " distance_B=%" PRIu64 " side=%s", vma.start, vma.size_B,
+                           distance, distance == 0 ? "inside" : below ? "behind" : "before");
 }
 
 /* A private address that a kernel's access faults at is beside the lane's own window: its stack has run over. Copies have no stack. */
@@ -86,7 +86,7 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     static const char *const access_names[] = {"read", "write", "exec", "atomic"};
     const uint64_t now = petrel_now(ring->dev), info = petrel_ring_read64(ring, PETREL_RING_FAULT_INFO);
     const uint64_t mark = petrel_ring_read64(ring, PETREL_RING_MARK);
-    char nearest[160]; /* and other figures that only some faults have */
+    char more[160] = ""; /* figures that only some faults have */
     event->va = petrel_ring_read64(ring, PETREL_RING_FAULT_VA);
     event->pc = petrel_ring_read64(ring, PETREL_RING_FAULT_PC);
     event->wg = petrel_ring_read64(ring, PETREL_RING_FAULT_WG);
@@ -96,28 +96,29 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     job->progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS) - job->progress_base;
     if (mark)
         job->cmdbuf_id = mark; /* the very command buffer, where a job has several */
-    nearest[0] = '\0';
     if (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS || fault == PETREL_FAULT_MISALIGNED)
-        nearest_text(job, event->va, nearest, sizeof(nearest));
+        add_nearest(job, event->va, more, sizeof(more));
     if (is_stack_overflow(ring, event, fault)) {
         code = UMD_ERR_HW_STACK_OVERFLOW;
-        snprintf(nearest, sizeof(nearest), " private_B=%u", ring->dev->info.private_B);
+        umd_figures_append(more, sizeof(more), "private_B=%u", ring->dev->info.private_B);
     } else if (in_local_aperture(event, fault)) {
-        snprintf(nearest, sizeof(nearest), " aperture=local");
+        umd_figures_append(more, sizeof(more), "aperture=local");
     } else if (fault == PETREL_FAULT_TRAP) {
-        snprintf(nearest, sizeof(nearest), " trap=%s", trap_name(event->fault_data));
+        umd_figures_append(more, sizeof(more), "trap=%s", trap_name(event->fault_data));
     } else if (fault == PETREL_FAULT_ILLEGAL && is_compiler_trap(event->fault_data)) {
-        snprintf(nearest, sizeof(nearest), " compiler_trap=1");
+        umd_figures_append(more, sizeof(more), "compiler_trap=1");
     }
+    if (!reset)
+        umd_figures_append(more, sizeof(more), "reset=refused");
     const char *kind = fault < sizeof(fault_codes) / sizeof(fault_codes[0]) ? fault_codes[fault].name : "unknown";
     PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64
                  " lane=%u warp=%u cu=%u wg=%" PRIu64 " data=0x%" PRIx64 " elapsed_ns=%" PRIu64 " submit_ns=%" PRIu64 " start_ns=%" PRIu64
-                 " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 "%s%s",
+                 " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 " %s",
                  ring->index, job->queue_id, job->id, job->cmdbuf_id, kind, (uint64_t)event->va, access_names[PETREL_FAULT_INFO_ACCESS(info)], (uint64_t)event->pc,
                  PETREL_FAULT_INFO_LANE(info), PETREL_FAULT_INFO_WARP(info), PETREL_FAULT_INFO_CU(info), (uint64_t)event->wg, (uint64_t)event->fault_data,
                  now > job->start_ns ? now - job->start_ns : 0, job->submit_ns, job->start_ns, job->progress_ns, job->progress,
-                 instr - ring->seen_instr, nearest, reset ? "" : " reset=refused");
+                 instr - ring->seen_instr, more);
 }
 
 void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_t fault, struct petrel_after *after)

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,21 +17,7 @@ enum { EVENT_GRACE_NS = 200000000 };
 
 /* ---- Completing a record ---- */
 
-/* Adds figures; what does not fit whole is left out. */
-static __attribute__((format(printf, 2, 3))) void add_figure(umdErrorDetail *d, const char *fmt, ...)
-{
-    char text[256];
-    va_list ap;
-
-    va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    d->figures[sizeof(d->figures) - 1] = '\0';
-    size_t used = strlen(d->figures);
-    if (n <= 0 || (size_t)n >= sizeof(text) || used + (size_t)n + 2 > sizeof(d->figures))
-        return;
-    snprintf(d->figures + used, sizeof(d->figures) - used, "%s%s", used ? " " : "", text);
-}
+#define add_figure(d_, ...) umd_figures_append((d_)->figures, sizeof((d_)->figures), __VA_ARGS__)
 
 static void add_text(umdErrorDetail *d, const char *text)
 {

@@ -23,8 +23,8 @@ static umdStatus check_dimensions(const struct drm_petrel_info *info, const stru
     overflow |= __builtin_mul_overflow(groups, (uint64_t)d->grid[2], &groups);
     overflow |= __builtin_mul_overflow(groups, items, &all);
     if (overflow || !items || !groups || items > limit)
-        return UMD_FAIL(UMD_ERR_LAUNCH_DIMENSIONS, "kernel=%s grid=%ux%ux%u block=%ux%ux%u work_items=%" PRIu64 " max_block=%u%s", k->meta.name,
-                        d->grid[0], d->grid[1], d->grid[2], d->block[0], d->block[1], d->block[2], items, limit, overflow ? " reason=overflow" : "");
+        return UMD_FAIL(UMD_ERR_LAUNCH_DIMENSIONS, "kernel=%s grid=%ux%ux%u block=%ux%ux%u work_items=%" PRIu64 " max_block=%u %s", k->meta.name,
+                        d->grid[0], d->grid[1], d->grid[2], d->block[0], d->block[1], d->block[2], items, limit, overflow ? "reason=overflow" : "");
     *items_out = (uint32_t)items;
     return UMD_SUCCESS;
 }

@@ -98,7 +98,7 @@ typedef struct umdErrorDetail {
     char module[16];              /**< log module of the origin, e.g. "kmd.vm" */
     char api[48];                 /**< public call under way, "" for asynchronous ones */
     char text[UMD_RECORD_TEXT];       /**< one sentence for people */
-    char figures[UMD_RECORD_FIGURES]; /**< "key=value key=value ..."; strings with blanks are quoted */
+    char figures[UMD_RECORD_FIGURES]; /**< "key=value key=\"a text\" ...", by the grammar below */
     char absorbed[96];            /**< why, if absorbed */
     umdHop hops[UMD_RECORD_HOPS];
 } umdErrorDetail;
@@ -112,6 +112,55 @@ typedef struct umdErrorDetail {
 UMD_API UMD_MUST_CHECK umdStatus umdGetLastErrorDetail(umdErrorDetail *detail);
 /** A record of this process by id (the last 256 are kept). UMD_STATUS_NOT_READY when it is unknown or too old. */
 UMD_API UMD_MUST_CHECK umdStatus umdGetErrorDetailById(umdRecordId id, umdErrorDetail *detail);
+/* ---- Figures ----
+ *
+ * The figures of a record are one line of text by this grammar, so that people, grep and programs can read them alike:
+ *
+ *   figures = [ figure *( " " figure ) ]
+ *   figure  = key "=" ( word | quoted )
+ *   key     = letter *( letter | digit | "_" | "." ), at most 47 characters; _B bytes, _ns _us _ms times, as its end says
+ *   word    = one or more printable characters other than blank, quote and backslash
+ *   quoted  = quote *( any other character | \" | \\ | \n | \r | \t | \xHH ) quote
+ *
+ * A string that would not be a word is written in quotes, with what would end it escaped. A value too long for the record ends in "...".
+ * An unquoted value is a number, true or false where it looks like one, else a string; what stands in quotes is always a string.
+ * Figures hold no address of the host; GPU addresses, which are the application's own, they do.
+ */
+
+typedef enum umdFigureKind {
+    UMD_FIGURE_NONE = 0,
+    UMD_FIGURE_STRING,
+    UMD_FIGURE_BOOL,     /**< true, false */
+    UMD_FIGURE_INT,      /**< below zero */
+    UMD_FIGURE_UINT,     /**< decimal, or hexadecimal with 0x */
+    UMD_FIGURE_DOUBLE,   /**< 1.5, 2.5e-3 */
+} umdFigureKind;
+
+typedef enum umdFigureUnit { UMD_UNIT_NONE = 0, UMD_UNIT_BYTES, UMD_UNIT_NS, UMD_UNIT_US, UMD_UNIT_MS } umdFigureUnit;
+
+typedef struct umdFigure {
+    umdFigureKind kind;
+    umdFigureUnit unit;           /**< by the end of the key */
+    int64_t int_value;            /**< of BOOL, INT and UINT; INT64_MAX where a UINT is larger */
+    uint64_t uint_value;          /**< of BOOL and UINT */
+    double double_value;          /**< of INT, UINT and DOUBLE */
+    char key[48];
+    char text[UMD_RECORD_FIGURES]; /**< the value, without quotes and escapes; cut at 639 characters */
+} umdFigure;
+
+/**
+ * The first figure at or behind *cursor, which moves behind it; words that are no figures are passed over, so that lines of the log
+ * can be read, too. False: there is none; *figure_out is then undefined. Start with the address of the text. Pure, any thread.
+ */
+UMD_API bool umdFigureNext(const char **cursor, umdFigure *figure_out);
+/**
+ * The figure of a record by its key; of several keys joined by '|' the first that it has. False: it has none. Pure, any thread.
+ *   umdFigure f;
+ *   if (umdErrorDetailFigure(&detail, "free_B", &f) && f.kind == UMD_FIGURE_UINT)
+ *       printf("%" PRIu64 " bytes are free\n", f.uint_value);
+ */
+UMD_API bool umdErrorDetailFigure(const umdErrorDetail *detail, const char *key, umdFigure *figure_out);
+
 /** Formats a record for a person (what, where, why, what to do), at most size bytes; returns the length it needs. */
 UMD_API size_t umdErrorDetailFormat(const umdErrorDetail *detail, char *buf, size_t size);
 

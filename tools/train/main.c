@@ -124,10 +124,9 @@ static int set_up_log(struct train_run *run)
     }
     if (o->log && umdFailed(st = umdLogOpenFile(o->log, UMD_LOG_FORMAT_JSON, NULL))) {
         umdErrorDetail d = { .size_B = sizeof(d) };
-        char reason[160] = "";
-        if (umdGetLastErrorDetail(&d) == UMD_SUCCESS)
-            figure_get(d.figures, "reason", reason, sizeof(reason));
-        return fail_line(TRAIN_NO_START, "the log %s cannot be written: %s", o->log, reason[0] ? reason : umdStatusString(st));
+        umdFigure reason;
+        bool told = umdGetLastErrorDetail(&d) == UMD_SUCCESS && umdErrorDetailFigure(&d, "reason", &reason);
+        return fail_line(TRAIN_NO_START, "the log %s cannot be written: %s", o->log, told ? reason.text : umdStatusString(st));
     }
     return TRAIN_DONE;
 }

@@ -112,12 +112,13 @@ void trouble_callback(umdContext context, const umdErrorDetail *detail, void *us
 {
     struct trouble *t = user;
 
-    char done[64] = "", text[sizeof(t->notices[0].text)];
+    char text[sizeof(t->notices[0].text)];
+    umdFigure done;
 
     (void)context;
     pthread_mutex_lock(&t->lock);
     /* The code tells how bad it is in general, the record whether it was dealt with this time. */
-    bool recovered = figure_get(detail->figures, "done", done, sizeof(done)) && strcmp(done, "recovered") == 0;
+    bool recovered = umdErrorDetailFigure(detail, "done", &done) && strcmp(done.text, "recovered") == 0;
     if (recovered && detail->advice.severity > UMD_SEVERITY_WARN) {
         snprintf(text, sizeof(text), "%.180s The driver recovered, and the work was started again.",
                  detail->text[0] ? detail->text : umdStatusString(detail->code));
@@ -132,38 +133,6 @@ void trouble_callback(umdContext context, const umdErrorDetail *detail, void *us
         t->async = *detail;
     }
     pthread_mutex_unlock(&t->lock);
-}
-
-/* ---- Figures ---- */
-
-bool figure_get(const char *figures, const char *key, char *out, size_t out_B)
-{
-    size_t key_len = strlen(key);
-    const char *p = figures;
-
-    while (*p) {
-        while (*p == ' ')
-            p++;
-        bool match = strncmp(p, key, key_len) == 0 && p[key_len] == '=';
-        while (*p && *p != ' ' && *p != '=')
-            p++;
-        if (*p != '=')
-            continue;
-        p++;
-        bool quoted = *p == '"';
-        if (quoted)
-            p++;
-        const char *start = p;
-        while (*p && *p != (quoted ? '"' : ' '))
-            p++;
-        if (match) {
-            snprintf(out, out_B, "%.*s", (int)(p - start), start);
-            return true;
-        }
-        if (quoted && *p == '"')
-            p++;
-    }
-    return false;
 }
 
 /* ---- The screen ---- */
@@ -257,15 +226,12 @@ static void story_collect(struct story *s, const struct trouble *t)
 /* First record of the story that has one of the keys (alternatives joined by '|'). */
 static bool story_figure(const struct story *s, const char *keys, char *out, size_t out_B)
 {
+    umdFigure f;
+
     for (uint32_t i = 0; i < s->count; i++) {
-        const char *k = keys;
-        while (*k) {
-            char key[32];
-            size_t n = strcspn(k, "|");
-            snprintf(key, sizeof(key), "%.*s", (int)n, k);
-            if (figure_get(s->all[i].figures, key, out, out_B) && out[0])
-                return true;
-            k += n + (k[n] == '|');
+        if (umdErrorDetailFigure(&s->all[i], keys, &f) && f.text[0]) {
+            snprintf(out, out_B, "%s", f.text);
+            return true;
         }
     }
     return false;

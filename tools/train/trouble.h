@@ -73,7 +73,4 @@ void trouble_print_line(const struct trouble *t, FILE *to);
 /** The notices, one line each; nothing if there are none. */
 void trouble_print_notices(struct trouble *t, FILE *to);
 
-/** Value of key in "key=value key=\"two words\"": false if it is not there. */
-bool figure_get(const char *figures, const char *key, char *out, size_t out_B);
-
 #endif

@@ -31,7 +31,7 @@ void umd_api_enter(struct umd_api_call *call, const char *name, const char *args
         t->last_nested = false;
     if (UMD_LOG_TRACE <= UMD_LOG_CEILING && atomic_load_explicit(&umd_log_this_module.level, memory_order_relaxed) >= UMD_LOG_TRACE) {
         char args[256];
-        umd_log_decode(args, sizeof(args), e->fmt, e->args, e->args_B);
+        umd_call_entry_format(e, args, sizeof(args));
         UMD_LOG(UMD_LOG_TRACE, "enter %s %s", name, args);
     }
 }
@@ -118,6 +118,11 @@ umdStatus umdGetLastErrorDetail(umdErrorDetail *detail)
     return UMD_SUCCESS;
 }
 
+void umd_call_entry_format(const struct umd_call_entry *e, char *buf, size_t size)
+{
+    umd_log_decode(buf, size, e->fmt, e->args, e->args_B);
+}
+
 uint32_t umd_callring_format(char *buf, size_t size)
 {
     struct umd_diag_thread *t = umd_diag_thread_peek();
@@ -131,7 +136,7 @@ uint32_t umd_callring_format(char *buf, size_t size)
     for (uint64_t i = 0; i < UMD_CALLS && i < t->call_seq; i++) {
         const struct umd_call_entry *e = &t->calls[(t->call_seq - 1 - i) % UMD_CALLS];
         char args[256];
-        umd_log_decode(args, sizeof(args), e->fmt, e->args, e->args_B);
+        umd_call_entry_format(e, args, sizeof(args));
         int n = snprintf(buf + at, size - at, "%s(%s) -> %s\n", e->name, args,
                          e->end_ns ? umdStatusName((umdStatus)e->code) : "under way");
         if (n < 0 || (size_t)n >= size - at) {

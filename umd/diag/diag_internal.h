@@ -3,6 +3,8 @@
 #ifndef UMD_DIAG_INTERNAL_H
 #define UMD_DIAG_INTERNAL_H
 
+#include <stdarg.h>
+
 #include "record.h"
 #include "sys.h"
 
@@ -74,6 +76,9 @@ uint32_t umd_diag_host_tid(void);
 bool umd_status_known(umdStatus st);
 const char *umd_record_api_name(const struct umd_diag_thread *t);
 
+/* api.c: the arguments of a call as text. */
+void umd_call_entry_format(const struct umd_call_entry *entry, char *buf, size_t size);
+
 /* record.c */
 struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t);
 void umd_record_end(struct umd_record_scope *s, umdRecordEnd end);
@@ -88,6 +93,9 @@ bool umd_record_store_get(umdRecordId id, umdErrorDetail *out);
 enum umd_record_counter { UMD_COUNT_RAISED, UMD_COUNT_DELIVERED, UMD_COUNT_ABSORBED, UMD_COUNT_SWALLOWED, UMD_COUNT_COUNT };
 void umd_record_count(enum umd_record_counter which, int64_t by);
 void umd_record_store_atfork(int stage); /* 0 prepare, 1 parent, 2 child */
+
+/* figures.c: formats figures, quoting and escaping as the grammar wants; returns their length, which is less than size. */
+size_t umd_figures_vformat(char *buf, size_t size, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
 
 /* fault_plan.c */
 void umd_fault_atfork(int stage);

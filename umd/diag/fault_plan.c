@@ -144,9 +144,13 @@ static umdStatus set(const char *spec, const char *path)
         return UMD_FAIL(UMD_ERR_MEM_HOST_ALLOC_FAILED, "size_B=%zu", sizeof(*fresh));
     if (!umd_fault_parse(spec, fresh, &e)) {
         umd_diag_free(fresh);
-        return UMD_FAIL(UMD_ERR_FAULT_SPEC, "position=%zu line=%u column=%u expected=\"%s\" found=\"%s\"%s%s%s%s%s", e.position, e.line, e.column,
-                        e.expected, e.found, e.suggestion[0] ? " suggestion=" : "", e.suggestion, path ? " path=\"" : "", path ? path : "",
-                        path ? "\"" : "");
+        char more[512] = ""; /* figures that only some mistakes have */
+        if (e.suggestion[0])
+            umd_figures_append(more, sizeof(more), "suggestion=%s", e.suggestion);
+        if (path)
+            umd_figures_append(more, sizeof(more), "path=\"%s\"", path);
+        return UMD_FAIL(UMD_ERR_FAULT_SPEC, "position=%zu line=%u column=%u expected=\"%s\" found=\"%s\" %s", e.position, e.line, e.column,
+                        e.expected, e.found, more);
     }
     install(fresh);
     return UMD_SUCCESS;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* log_sink_json.c - one JSON object per line, with the names of OpenTelemetry's log data model. */
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,42 +65,14 @@ static void add_text(struct json *j, const char *key, const char *text)
 }
 
 /* Decimal numbers that a double holds exactly go out as numbers, all else as strings. */
-static bool is_number(const char *s, size_t n)
+static bool is_number(const umdFigure *f)
 {
-    size_t i = n && s[0] == '-';
-
-    if (n - i == 0 || n - i > 15 || (s[i] == '0' && n - i > 1))
+    if (f->kind == UMD_FIGURE_DOUBLE)
+        return true;
+    if ((f->kind != UMD_FIGURE_INT && f->kind != UMD_FIGURE_UINT) || f->text[1] == 'x')
         return false;
-    for (; i < n; i++)
-        if (!isdigit((unsigned char)s[i]))
-            return false;
-    return true;
-}
-
-/* One "key=value" or "key=\"value\"" at s; the value's place comes back. False if there is none. */
-static bool figure(const char *s, size_t *key_len, const char **value, size_t *value_len, const char **end)
-{
-    size_t k = 0;
-
-    while (isalnum((unsigned char)s[k]) || s[k] == '_' || s[k] == '.')
-        k++;
-    if (k == 0 || s[k] != '=')
-        return false;
-    const char *v = s + k + 1;
-    *key_len = k;
-    if (*v == '"') {
-        const char *close = strchr(v + 1, '"');
-        if (!close)
-            return false;
-        *value = v + 1;
-        *value_len = (size_t)(close - v - 1);
-        *end = close + 1;
-    } else {
-        *value = v;
-        *value_len = strcspn(v, " ");
-        *end = v + *value_len;
-    }
-    return true;
+    const char *digits = f->text + (f->text[0] == '-');
+    return strlen(digits) <= 15 && !(digits[0] == '0' && digits[1]);
 }
 
 #define FIGURES_MAX 32u
@@ -109,29 +80,22 @@ static bool figure(const char *s, size_t *key_len, const char **value, size_t *v
 /* The figures at any place of the message; of a key that stands twice the first counts, since JSON keys are unique. */
 static void add_figures(struct json *j, const char *message)
 {
-    struct { const char *key; size_t len; } seen[FIGURES_MAX];
+    char seen[FIGURES_MAX][sizeof(((umdFigure *)0)->key)];
     uint32_t count = 0;
+    umdFigure f;
 
-    for (const char *s = message; *s && count < FIGURES_MAX;) {
-        size_t key_len, value_len;
-        const char *value, *end;
+    while (count < FIGURES_MAX && umdFigureNext(&message, &f)) {
         bool again = false;
-        if ((s != message && s[-1] != ' ') || !figure(s, &key_len, &value, &value_len, &end)) {
-            s++;
-            continue;
-        }
         for (uint32_t i = 0; i < count; i++)
-            again = again || (seen[i].len == key_len && memcmp(seen[i].key, s, key_len) == 0);
-        if (!again) {
-            seen[count].key = s;
-            seen[count].len = key_len;
-            add(j, "%s\"%.*s\":", count++ ? "," : ",\"petrel.figures\":{", (int)key_len, s);
-            if (is_number(value, value_len))
-                add(j, "%.*s", (int)value_len, value);
-            else
-                add_string(j, value, value_len);
-        }
-        s = end;
+            again = again || strcmp(seen[i], f.key) == 0;
+        if (again)
+            continue;
+        memcpy(seen[count], f.key, sizeof(f.key));
+        add(j, "%s\"%s\":", count++ ? "," : ",\"petrel.figures\":{", f.key);
+        if (is_number(&f) || f.kind == UMD_FIGURE_BOOL)
+            add(j, "%s", f.text);
+        else
+            add_string(j, f.text, strlen(f.text));
     }
     if (count)
         add(j, "}");

@@ -171,19 +171,6 @@ static void fill(umdErrorDetail *rec, struct umd_diag_thread *t, umdLogModule *m
     UMD_COPY_STR(rec->text, umdStatusString(code));
 }
 
-static __attribute__((format(printf, 2, 0))) void format_figures(umdErrorDetail *rec, const char *fmt, va_list ap)
-{
-    int n = vsnprintf(rec->figures, sizeof(rec->figures), fmt, ap);
-
-    if (n < 0)
-        UMD_COPY_STR(rec->figures, "figures=unformattable");
-    else if ((size_t)n >= sizeof(rec->figures))
-        memcpy(rec->figures + sizeof(rec->figures) - 4, "...", 4);
-    for (char *c = rec->figures; *c; c++) /* one line, whatever the argument held */
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-}
-
 /* Where something was seen first. */
 struct origin {
     umdLogModule *module;
@@ -209,7 +196,7 @@ static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct ori
     fill(&fresh, t, o->module, o->func, o->file, o->line, o->code, o->cause);
     if (severity)
         fresh.advice.severity = *severity;
-    format_figures(&fresh, fmt, ap);
+    umd_figures_vformat(fresh.figures, sizeof(fresh.figures), fmt, ap);
     struct umd_fold_key key = { .cause = o->cause, .func = o->func, .context_id = t->context_id, .last_ns = fresh.mono_ns,
                                 .line = (uint32_t)o->line, .code = o->code };
     bool folded = fold(t, s, &fresh, &key);

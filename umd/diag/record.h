@@ -60,6 +60,11 @@ UMD_API void umd_record_absorb(umdLogModule *module, umdStatus st, const char *w
 UMD_API umdRecordId umd_record_current(void);
 /** As umd_record_current, and marks it as consumed by a following raise. */
 UMD_API umdRecordId umd_record_take_cause(void);
+/**
+ * Adds figures to a text of size bytes, by the grammar in umd_diag.h: strings are quoted and escaped where they must be, what does not
+ * fit ends in "..." or is left out. A format may end in " %s": figures that were put together before ("" for none).
+ */
+UMD_API void umd_figures_append(char *figures, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /** Refines the advice of the thread's open record (largest size that fits, delay, ...). */
 UMD_API void umd_record_set_largest_fit(uint64_t size_B);
 

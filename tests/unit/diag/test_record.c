@@ -323,7 +323,7 @@ static void figures_stay_one_line(void **state)
     memset(big, 'y', sizeof(big));
     big[sizeof(big) - 1] = '\0';
     CALL("umdA", UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\"", "a\nb"));
-    assert_string_equal(last_error().figures, "path=\"a?b\"");
+    assert_string_equal(last_error().figures, "path=\"a\\nb\"");
     CALL("umdA", UMD_FAIL(UMD_ERR_RES_FILE, "path=%s", big));
     assert_string_equal(last_error().figures + UMD_RECORD_FIGURES - 4, "...");
 }
