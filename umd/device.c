@@ -81,8 +81,8 @@ void umd_device_destroy(struct umd_device *dev)
     if (dev->event_thread_runs)
         pthread_join(dev->event_thread, NULL);
     if (dev->file)
-        UMD_LOG(UMD_LOG_INFO, "device closed index=%u high_water_B=%" PRIu64 " ring_full_waits=%" PRIu64, dev->index,
-                atomic_load(&dev->high_water_B), atomic_load(&dev->ring_full_waits));
+        UMD_LOG(UMD_LOG_INFO, "device closed index=%u high_water_B=%" PRIu64 " ring_full_waits=%" PRIu64 " wait_retries=%" PRIu64,
+                dev->index, atomic_load(&dev->high_water_B), atomic_load(&dev->ring_full_waits), atomic_load(&dev->wait_retries));
     umd_winsys_close(dev->file);
     dev->file = NULL;
     if (!dev->obj.handle)

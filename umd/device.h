@@ -32,6 +32,7 @@ struct umd_device {
 
     _Atomic(uint64_t) allocated_B, high_water_B;
     _Atomic(uint64_t) ring_full_waits;  /* submissions that found the queue full and waited */
+    _Atomic(uint64_t) wait_retries;     /* waits of the driver itself that could not be made, and were tried again */
 };
 
 UMD_MUST_CHECK umdStatus umd_device_create(struct umd_winsys *ws, uint32_t index, bool stepped, struct umd_device **dev_out);

@@ -13,10 +13,9 @@
 #include "error.h"
 #include "fault_plan.h"
 #include "library.h"
+#include "status.h"
 
 UMD_LOG_MODULE("umd.stream");
-
-enum { IDLE_TRIES = 1000 };
 
 /*
  * Each submission takes one piece of the stream's ring and signals one point of its timeline, so "which memory is free again" and
@@ -283,14 +282,18 @@ static void pause_host(uint32_t ms)
 void umd_stream_idle(struct umd_stream *s)
 {
     const uint64_t point = atomic_load(&s->last_point); /* once: what others submit meanwhile is not waited for */
+    const struct umd_driver_retry retry = umd_status_driver_retry(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    struct umd_device *dev = s->ctx->dev;
 
     /*
      * A round waits for the fence, and fails only where the host is short of memory: bounded, and the watchdog ends the work meanwhile.
      * Should it never succeed, nothing is taken for done; the kernel driver keeps memory until the work that uses it has ended.
      */
-    for (uint32_t tries = 0; tries < IDLE_TRIES && !await(s, point, UINT64_MAX); tries++)
-        if (!s->ctx->dev->stepped)
-            pause_host(1);
+    for (uint32_t tries = 0; tries < retry.count && !await(s, point, UINT64_MAX); tries++) {
+        atomic_fetch_add(&dev->wait_retries, 1);
+        if (!dev->stepped)
+            pause_host(retry.delay_ms);
+    }
 }
 
 /* Frees ring memory and job entries of what is known to be done. */
@@ -307,6 +310,8 @@ static void reclaim_locked(struct umd_stream *s)
 /* Position of size_B bytes in one piece, behind what is in flight. */
 static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_t *pos_out)
 {
+    const struct umd_driver_retry retry = umd_status_driver_retry(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+
     assert(size_B <= UMD_RING_B / 2 && !(size_B & 63u));
     for (uint32_t tries = 0;;) {
         uint64_t pos = s->ring_head;
@@ -321,8 +326,12 @@ static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_
             s->ring_tail = s->ring_head = pos;
             continue;
         }
-        if (!await(s, done + (last - done + 1) / 2, UINT64_MAX) && tries++ >= IDLE_TRIES)
-            return UMD_FAIL(UMD_ERR_SUBMIT_RING_FULL, "stream=%u in_flight=%" PRIu64 " reason=\"waits for old work fail\"", s->number, last - done);
+        if (!await(s, done + (last - done + 1) / 2, UINT64_MAX)) {
+            if (tries++ >= retry.count)
+                return UMD_FAIL(UMD_ERR_SUBMIT_RING_FULL, "stream=%u in_flight=%" PRIu64 " reason=\"waits for old work fail\"", s->number,
+                                last - done);
+            atomic_fetch_add(&s->ctx->dev->wait_retries, 1);
+        }
         reclaim_locked(s);
         umdStatus st = umd_stream_check(s);
         if (st < 0)
@@ -377,12 +386,12 @@ static umdStatus refused(struct umd_stream *s, umdStatus st)
 }
 
 /*
- * The queue is full: wait for the oldest job, as often as the code's advice says without any job finishing. The stream's lock is held, so
+ * The queue is full: wait for the oldest job, as often as the table lets the driver without any job finishing. The stream's lock is held, so
  * nobody adds work meanwhile, and each round that finishes a job gets the retry nearer: it ends.
  */
 static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
 {
-    const umdAdvice advice = umdStatusAdvice(UMD_ERR_SUBMIT_RING_FULL);
+    const struct umd_driver_retry retry = umd_status_driver_retry(UMD_ERR_SUBMIT_RING_FULL);
     struct umd_device *dev = s->ctx->dev;
 
     for (uint32_t tries = 0;;) {
@@ -393,16 +402,16 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
             st = refused(s, st);
             return UMD_HOP(st);
         }
-        if (tries++ >= advice.count)
+        if (tries++ >= retry.count)
             return UMD_HOP(st);
         UMD_ABSORB(st, "waited for the oldest job of the queue and submitted again");
         atomic_fetch_add(&dev->ring_full_waits, 1);
         uint64_t done = atomic_load(&s->done_point);
         if (done < atomic_load(&s->last_point)) {
-            if (await(s, done + 1, (uint64_t)advice.delay_ms * 1000000u))
+            if (await(s, done + 1, (uint64_t)retry.delay_ms * 1000000u))
                 tries = 0;
         } else if (!dev->stepped) {
-            pause_host(advice.delay_ms);
+            pause_host(retry.delay_ms);
         }
         st = umd_stream_check(s);
         if (st < 0)

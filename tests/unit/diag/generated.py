@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# generated.py - the committed status header and docs page are what the generator makes; docs/faults.md has all fault sites.
+# generated.py - the committed status header and docs pages are what the generator makes; docs/faults.md has all fault sites.
 """usage: generated.py SOURCE_ROOT"""
 import os
 import re
@@ -10,7 +10,7 @@ import tempfile
 
 root = sys.argv[1]
 bad = 0
-for kind, path in (("header", "include/umd/umd_status.h"), ("docs", "docs/status-codes.md")):
+for kind, path in (("header", "include/umd/umd_status.h"), ("docs", "docs/status-codes.md"), ("mapping", "docs/status-mapping.md")):
     with tempfile.NamedTemporaryFile("r") as f:
         subprocess.run([sys.executable, f"{root}/tools/gen/gen_status.py", f"{root}/umd/diag/status.toml", kind, f.name], check=True)
         if f.read() != open(os.path.join(root, path)).read():
