@@ -1,0 +1,240 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# umd-log.sh - umd-log over logs of real runs: filters, merging, trees of errors, counts, sites, the emergency ring, bad input.
+# usage: umd-log.sh UMD_LOG UMD_TRAIN CASE CARRIER
+set -u
+umdlog=$(readlink -f "$1") train=$(readlink -f "$2") case=$3 carrier=$4 status=0
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+for name in $(env | sed -n 's/^\(UMD_[A-Z_]*\|PETREL_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+export UMD_EMERGENCY=off UMD_LOG_CONSOLE=off NO_COLOR=1
+
+die() {
+    echo "umd-log.sh: $case over $carrier: $1"
+    echo "--- exit status $status, stdout:"; head -n 60 out
+    echo "--- stderr:"; head -n 20 err
+    exit 1
+}
+
+# ul STATUS WORD...: umd-log that must end with that status.
+ul() {
+    local want=$1
+    shift
+    status=0
+    "$umdlog" "$@" >out 2>err || status=$?
+    [ "$status" -eq "$want" ] || die "exit status $want was expected of umd-log $*"
+}
+
+says() {
+    local file=$1 pattern
+    shift
+    for pattern; do grep -Eq -e "$pattern" "$file" || die "$file does not say: $pattern"; done
+}
+hushes() {
+    local file=$1 pattern
+    shift
+    for pattern; do ! grep -Eq -e "$pattern" "$file" || die "$file should not say: $pattern"; done
+}
+lines() { [ "$(wc -l <"$1")" -eq "$2" ] || die "$1 should have $2 line(s)"; }
+one_line() { lines err 1; }
+silent() { [ ! -s err ] || die "nothing was expected on stderr"; }
+json() { python3 -c "import json, sys
+$1" <out || die "the JSON is not what it should be"; }
+
+# training STATUS ARGUMENT...: a small one; its log is the caller's to ask for.
+training() {
+    local want=$1
+    shift
+    status=0
+    "$train" mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 1 --carrier "$carrier" "$@" >out 2>err || status=$?
+    [ "$status" -eq "$want" ] || die "exit status $want was expected of the training"
+}
+hang='hw.cu.hang[nth=20]=fire'
+
+# made N: a log of N plain lines with known times, two processes.
+made() {
+    local i
+    for ((i = 0; i < $1; i++)); do
+        printf '2026-11-29T17:54:%02d.%09dZ %d.%09d INFO  %d.%d umd.mem ctx=%d depth=1: line i=%d [f m.c:%d]\n' \
+            $((i % 60)) $((i % 1000)) $((100 + i)) 0 $((7 + i % 2)) $((70 + i % 2)) $((i % 3 + 1)) "$i" $((i + 1))
+    done
+}
+
+case $case in
+formats) # the same run in both formats says the same
+    UMD_LOG_FILE=run.log UMD_LOG_JSON=run.json UMD_LOG_LEVEL=trace training 3 --faults "$hang"
+    ul 0 show --json run.log; silent; mv out text
+    ul 0 show --json run.json; silent; mv out json
+    python3 - <<'PY' || die "text and JSON tell different stories"
+import json
+a, b = ([json.loads(l) for l in open(f)] for f in ("text", "json"))
+for r in a + b:
+    del r["ObservedTimestamp"]
+assert len(a) == len(b) > 20 and a == b
+PY
+    ul 0 show run.log; silent
+    grep -v '^#' run.log | sort >want; sort out >got
+    cmp want got || die "show does not show what the file says"
+    ul 0 show - <run.log; mv out piped
+    ul 0 show run.log; cmp out piped || die "standard input is read differently"
+    gzip -k run.log
+    ul 0 show run.log.gz; cmp out piped || die "a compressed file is read differently" ;;
+filters)
+    UMD_LOG_FILE=run.log UMD_LOG_LEVEL=trace training 3 --faults "$hang"
+    ul 0 show -l error run.log; says out UMD_ERR_HW_HANG; hushes out ' (WARN|INFO|DEBUG|TRACE) '
+    ul 0 show -m kmd run.log; says out ' kmd\.'; hushes out ' (umd|hw)\.'
+    ul 0 show -m umd.context,kmd.drv run.log; says out ' umd\.context ' ' kmd\.drv '; hushes out ' umd\.mem '
+    ul 0 show -c 2 run.log; says out 'ctx=2 '; hushes out 'ctx=1 '
+    for code in UMD_ERR_HW_HANG HW_HANG -4000 'UMD_ERR_HW_*' hw -4999..-4000; do
+        ul 0 show -C "$code" run.log; silent; lines out 1; says out 'UMD_ERR_HW_HANG:'
+    done
+    id=$(grep -o 'rec=[^:]*:[0-9]*:[0-9]*' out); id=${id#rec=}
+    ul 0 show -r "$id" run.log; says out UMD_ERR_HW_HANG
+    ul 0 show -F started=0 run.log; says out EXEC_CANCELLED; hushes out HW_HANG
+    ul 0 show -g '^context (created|destroyed)' run.log; says out 'context created' 'context destroyed'; hushes out stream
+    tid=$(grep "ERROR.*HW_HANG" run.log | sed 's/.*ERROR [0-9]*\.\([0-9]*\) .*/\1/')
+    ul 0 show -t "$tid" run.log; says out "\.$tid "; hushes out 'umd\.context'
+    ul 0 show -C UMD_ERR_HW_HONG run.log; lines out 0; one_line; says err 'was UMD_ERR_HW_HANG meant'
+    ul 0 show -n 3 run.log; lines out 3; says out 'exit umdShutdown|library ends|device closed' ;;
+times)
+    made 30 >a.log
+    ul 0 show --since 2026-11-29T17:54:10Z --until '2026-11-29 17:54:12.5' a.log; lines out 3; says out 'i=10 ' 'i=12 '
+    ul 0 show --since 2026-11-29T18:54:10+01:00 --until @1795974852 a.log; lines out 2
+    ul 0 show --since 110 --until 111.5 a.log; lines out 2; says out 'i=10 ' 'i=11 '
+    ul 0 show --since +28 a.log; lines out 2; says out 'i=28 '
+    ul 0 show --since -1.5s a.log; lines out 2; says out 'i=29 '
+    ul 0 show --since +28500ms --json a.log; lines out 1
+    ul 2 show --since +1 - <a.log; says err 'standard input cannot be read twice'
+    for bad in yesterday +x 2026-13-01T00:00:00Z 1.5.2 ''; do
+        ul 1 show --since "$bad" a.log; one_line; lines out 0; says err '^umd-log: --since .* is not a time'
+    done ;;
+rotated) # parts of one run, newest last; parts of an earlier run only when asked for; a child's file is no part
+    made 60 >all
+    sed 's/ \(INFO  \)[78]\./ \17./' all >one
+    head -n 10 one >run.log.2; head -n 30 one | tail -n 20 | gzip >run.log.1.gz; tail -n 30 one >run.log
+    made 3 | sed 's/ \(INFO  \)[78]\./ \19./' >run.log.3
+    { echo '# petrel log, version 0.1.0, pid 4711, opened 2026-11-29T17:54:00.000000000Z'; made 1; } >run.log.4711
+    ul 0 show run.log; lines out 60; cmp out one || die "the parts are not in order"
+    lines err 2; says err '1 older file\(s\) are of earlier runs' 'run\.log\.4711'
+    ul 0 show --history run.log; lines out 63
+    ul 0 show --alone run.log; lines out 30 ;;
+merge)
+    UMD_LOG_FILE=a.log training 3 --faults "$hang" &
+    UMD_LOG_JSON=b.json "$train" mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 1 --carrier "$carrier" >/dev/null 2>&1
+    wait %1 || die "the first training did not end as it should"
+    ul 0 merge a.log b.json; silent
+    says out '^a\.log \| 2' '^b\.json \| 2'
+    sed 's/.* | \(20[^ ]*\) .*/\1/' out >got; sort -c got || die "not in order of real time"
+    [ "$(wc -l <got)" -eq $(($(grep -vc '^#' a.log) + $(wc -l <b.json))) ] || die "records are missing"
+    ul 0 merge --json a.log b.json
+    json 'r = [json.loads(l) for l in sys.stdin]; assert {x["Attributes"]["log.file.path"] for x in r} == {"a.log", "b.json"}'
+    ul 0 errors a.log b.json; says out '^first cause: UMD_ERR_HW_HANG in kmd\.reset of process [0-9]+, a\.log, record'
+    mkdir r0 r1; cp a.log r0/x; cp b.json r1/x
+    ul 0 merge r0/x r1/x; says out '^r0/x \| ' '^r1/x \| '
+    ul 1 merge --follow a.log; one_line
+    ul 2 merge a.log none.log; one_line; says err '^umd-log: none.log cannot be read: No such file'; lines out 0
+    ul 2 merge a.log a.log; one_line; says err 'named twice' ;;
+follow)
+    made 3 >run.log
+    "$umdlog" show --follow run.log >out 2>err &
+    pid=$!
+    waits() { for _ in $(seq 600); do grep -q "$1" out && return; sleep 0.1; done; kill $pid; die "never came: $1"; }
+    waits 'i=2 '
+    made 5 | tail -n 2 >>run.log; waits 'i=4 '
+    made 6 | tail -n 1 | tr -d '\n' >>run.log; echo >>run.log; waits 'i=5 '
+    mv run.log run.log.1; made 7 | tail -n 1 >run.log; waits 'i=6 '
+    made 8 | tail -n 1 >>run.log; waits 'i=7 '
+    kill -INT $pid; status=0; wait $pid || status=$?
+    [ $status -eq 0 ] || die "an end by Ctrl-C is no failure"
+    lines out 8 ;;
+errors)
+    UMD_LOG_FILE=run.log training 3 --faults "$hang"
+    ul 0 errors run.log; silent
+    says out '^[0-9]+ error records?, ' '^first cause: UMD_ERR_HW_HANG ' 'UMD_ERR_HW_HANG \(-4000\)  <== first cause$' '^ *\|? *what +The watchdog' \
+        ' where +kmd\.reset raise_guilty_locked \(reset\.c:[0-9]+\), process [0-9]+ thread [0-9]+ context 1' ' figures .*job=' ' next +Look at kernel'
+    ul 0 errors --json run.log
+    json 'r = json.load(sys.stdin); f = [x for x in r["records"] if x["first_cause"]]
+assert len(f) == 1 and f[0]["code_name"] == "UMD_ERR_HW_HANG" and f[0]["record"] == r["first_cause"] and f[0]["next"] and r["errors"] >= 1 and r["swallowed"] == 0'
+    ul 3 errors --check run.log
+    ul 0 errors --code EXEC_CANCELLED run.log; says out EXEC_CANCELLED
+    UMD_LOG_FILE=good.log training 0
+    ul 0 errors good.log; silent; lines out 1; says out '^no errors: '
+    ul 0 errors --check good.log
+    : >empty.log
+    ul 0 errors empty.log; silent; says out '^no errors: ' ;;
+stats)
+    UMD_LOG_FILE=run.log UMD_LOG_JSON=run.json UMD_LOG_LEVEL=debug training 3 --faults "$hang"
+    ul 0 stats run.log; silent
+    says out '^[0-9]+ records from 20.* to 20.*/s' '^lost on the way: 0 dropped' '^ERROR +[0-9]+ ' '^kmd\.reset +[0-9]+ ' '^UMD_ERR_HW_HANG +1 +1 ' '^[0-9]+\.[0-9]+ '
+    ul 0 stats --json run.json
+    want=$(grep -vc '^#' run.log)
+    json "r = json.load(sys.stdin); assert r['records'] == $want and sum(m['records'] for m in r['modules']) == $want and r['dropped'] == 0"
+    { cat run.log; printf '2026-11-29T17:54:00.0Z 1.0 WARN  1.1 diag.log depth=0: log records were dropped, a thread'"'"'s ring was full count=17\n'; } >lossy.log
+    ul 0 stats --json lossy.log; json 'assert json.load(sys.stdin)["dropped"] == 17' ;;
+tolerant)
+    made 4 >good
+    { head -n 2 good; echo 'hello from somebody else'; head -c 100 /dev/zero; tail -n 2 good; printf '\n\377\376\033[31m\n'; echo '{"a":1}'; } >log
+    ul 0 show log; lines out 4; cmp out good || die "records between foreign lines are lost"
+    says err '^umd-log: log: 3 of [0-9]+ lines are no log records, the first is line 3$' '100 bytes are NUL'
+    { cat good; head -c 400000 /dev/zero | tr '\0' x; echo; cat good; } >log
+    ul 0 show log; lines out 8; says err 'longer than 256 KiB'
+    { cat good; printf '2026-11-29T17:54:50.5Z 9.5 INFO  7.70 umd.mem depth=1: torn he'; } >log
+    ul 0 show log; lines out 5; says out ': torn he$'; one_line; says err 'the last line is cut off'
+    printf '2026-11-29T17:54:50.5Z 9.5 FATAL 7.70 umd.new ctx=1 depth=1 rec=0a:1:2 gpu=3 trace=a b colour=red: UMD_ERR_OF_TOMORROW: Oh. x=1 [f n.c:2]\n' >log
+    ul 0 show log; silent; cat log >want
+    says out ' FATAL 7\.70 umd\.new ctx=1 depth=1 rec=0000000a:1:2 gpu=3 .*colour=red.* trace=a b: UMD_ERR_OF_TOMORROW: Oh\. x=1 \[f n\.c:2\]$'
+    ul 0 show -C UMD_ERR_OF_TOMORROW log; lines out 1
+    ul 0 show --json log; json 'r = json.loads(sys.stdin.read()); assert r["Attributes"]["gpu"] == "3" and r["Attributes"]["petrel.code_name"] == "UMD_ERR_OF_TOMORROW"'
+    printf '{"Timestamp":5,"Body":{"k":1},"SeverityNumber":21,"SpanId":"aa","Attributes":{"new.key":[1,2]},"Resource":{"host.name":"n1"}}\n' >log
+    ul 0 show log; says out 'ERROR|\?' 'new\.key=\[1,2\]' 'SpanId=aa' 'host\.name=n1' '\{"k":1\}'
+    head -c 3000 good | gzip | head -c 60 >cut.gz
+    ul 0 show cut.gz; says err 'damaged' ;;
+sites)
+    ul 0 sites; silent
+    says out '^libumd_diag\.so.*: [1-9][0-9]* call sites$' '^libumd\.so.*: ' '^libpetrel_kmd\.so: ' '^INFO +umd\.context +context\.c:[0-9]+ +context_create +context created id=%lu'
+    ul 0 sites --json --module umd
+    json 'r = json.load(sys.stdin); assert len(r) > 5 and all(s["module"].startswith("umd") and s["line"] > 0 and s["text"] for s in r)'
+    ul 0 sites --level warn; hushes out '^(INFO|DEBUG|TRACE|ERROR) '
+    ul 2 sites /bin/true; one_line; says err 'no call sites'
+    ul 2 sites "$0"; one_line; says err 'no ELF'
+    ul 1 sites --level loud; one_line ;;
+emergency)
+    UMD_EMERGENCY_FILE=ring training 3 --faults "$hang"
+    UMD_EMERGENCY_FILE=ring ul 0 emergency; silent; says out 'ERROR .* kmd\.reset .*: UMD_ERR_HW_HANG: '
+    [ ! -e ring.1 ] || die "looking at the ring moved it away"
+    ul 0 emergency --json ring
+    json 'r = [json.loads(l) for l in sys.stdin]; assert any(x["Attributes"].get("petrel.code_name") == "UMD_ERR_HW_HANG" for x in r)'
+    ul 2 emergency none; one_line; says err 'none: No such file'
+    made 200 >text
+    ul 2 emergency text; one_line; says err 'no emergency ring' ;;
+input)
+    ul 1; one_line; says err 'no command'
+    ul 1 shwo; one_line; says err "was show meant"
+    ul 1 --json show; one_line; says err 'the command comes first'
+    ul 1 show; one_line; says err 'no file is named'
+    ul 1 show --no-such-option x; one_line; says err 'no-such-option'
+    ul 2 show .; one_line; says err 'Is a directory'
+    for words in '-c x' '-t 1,,2' '-P -1' '-l loud' '-r 1:2' '-C lower' '-F novalue' '-g ([' '-n 0' '-m a,,b'; do
+        made 1 >a.log
+        # shellcheck disable=SC2086
+        ul 1 show $words a.log; one_line; lines out 0
+    done
+    ul 0 --help; says out '^Usage: umd-log' 'Examples:' 'Exit status:'
+    ul 0 --version; lines out 1
+    for command in show merge errors stats sites emergency; do
+        ul 0 $command --help; silent; says out "^umd-log $command: " '[Ee]xamples?:' '--json'
+        grep -q "^  $command " <("$umdlog" --help) || die "$command is not in the list"
+    done
+    made 100 >a.log
+    status=0; "$umdlog" show a.log >/dev/full 2>err || status=$?
+    [ $status -eq 2 ] || die "output that is lost is no success"
+    one_line
+    # The log of the environment is looked at, not written to.
+    UMD_LOG_FILE=a.log ul 0 show; lines out 100
+    UMD_LOG_FILE=a.log ul 1 show --level loud
+    [ "$(wc -l <a.log)" -eq 100 ] && [ ! -e a.log.1 ] || die "the tool wrote to the log that it looks at" ;;
+*)
+    echo "umd-log.sh: unknown case $case"
+    exit 99 ;;
+esac

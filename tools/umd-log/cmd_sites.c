@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_sites.c - sites: every call site of UMD_LOG in our libraries, or in any program, with its level. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "libraries.h"
+#include "print.h"
+#include "rec.h"
+#include "sites.h"
+
+struct sites {
+    int json;
+    char *module, *level_text, *pid_text;
+    int level;                  /* 0: all */
+    struct json_object *all;
+    uint32_t shown, by_level[UMD_LOG_TRACE + 1];
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool wanted(const struct sites *s, const struct site *site)
+{
+    size_t n = s->module ? strlen(s->module) : 0;
+
+    if (s->level && site->level != s->level)
+        return false;
+    return n == 0 || (strncmp(site->module, s->module, n) == 0 && (site->module[n] == '\0' || site->module[n] == '.'));
+}
+
+static void put_out(struct sites *s, const char *path, const struct site *site)
+{
+    s->shown++;
+    s->by_level[site->level]++;
+    if (!s->json) {
+        char place[80];
+        snprintf(place, sizeof(place), "%s:%u", site->file, site->line);
+        printf("%s%-5s%s %-14s %-20s %-28s %s\n", print_colour(print_level_colour(site->level)), log_level_name(site->level),
+               print_colour(PRINT_PLAIN), site->module, place, site->func, site->fmt);
+        return;
+    }
+    struct json_object *o = json_object_new_object();
+    json_add_text(o, "level", log_level_name(site->level));
+    json_add_text(o, "module", site->module);
+    json_add_text(o, "function", site->func);
+    json_add_text(o, "file", site->file);
+    json_add_number(o, "line", site->line);
+    json_add_text(o, "text", site->fmt);
+    json_add_text(o, "library", path);
+    json_object_array_add(s->all, o);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    int c = strcmp(x->module, y->module);
+
+    c = c ? c : strcmp(x->file, y->file);
+    return c ? c : x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Value: EXIT_DONE also for a file without sites if it was found by ourselves. */
+static int read_one(struct sites *s, const char *path, bool named)
+{
+    struct site_list list = { 0 };
+    int err = 0, status = EXIT_DONE;
+    enum sites_result result = sites_read(path, &list, &err);
+
+    if (result == SITES_DONE) {
+        if (list.count)
+            qsort(list.site, list.count, sizeof(*list.site), by_place);
+        if (!s->json)
+            printf("%s%s%s: %u call sites\n", print_colour(PRINT_BOLD), base_name(path), print_colour(PRINT_PLAIN), list.count);
+        for (uint32_t i = 0; i < list.count; i++) {
+            if (wanted(s, &list.site[i]))
+                put_out(s, path, &list.site[i]);
+        }
+    } else if (named || (result != SITES_NONE && result != SITES_NO_ELF)) {
+        fprintf(stderr, "umd-log: %s: %s\n", path,
+                result == SITES_UNREADABLE ? strerror(err) : result == SITES_NO_ELF ? "this is no ELF file of this machine's word size" :
+                result == SITES_NONE ? "no call sites: nothing in it logs with UMD_LOG, or all was compiled out" :
+                result == SITES_DAMAGED ? "the call sites cannot be read: was it built with another version?" : "out of memory");
+        status = EXIT_ENVIRONMENT;
+    }
+    sites_finish(&list);
+    return status;
+}
+
+static int sites(struct sites *s, const struct library_list *own, const struct command_line *line)
+{
+    int status = EXIT_DONE;
+    uint32_t count = line->count ? line->count : own->count;
+
+    s->all = json_object_new_array();
+    for (uint32_t i = 0; i < count; i++) {
+        int one = read_one(s, line->count ? line->words[i] : own->path[i], line->count != 0);
+        status = one != EXIT_DONE ? one : status;
+    }
+    if (s->json)
+        json_put_out(s->all);
+    else
+        printf("%u shown: %u ERROR, %u WARN, %u INFO, %u DEBUG, %u TRACE\n", s->shown, s->by_level[1], s->by_level[2], s->by_level[3],
+               s->by_level[4], s->by_level[5]);
+    json_object_put(s->all);
+    return status;
+}
+
+static int find(const struct command *self, struct sites *s, const struct command_line *line, struct library_list *own)
+{
+    uint64_t pid;
+    char what[120];
+
+    if (s->level_text && !(s->level = log_level_of(s->level_text, strlen(s->level_text)))) {
+        snprintf(what, sizeof(what), "--level '%.40s' is not error, warn, info, debug or trace", s->level_text);
+        return command_usage(self, what);
+    }
+    if (!s->pid_text) {
+        libraries_own(own);
+        return EXIT_DONE;
+    }
+    if (line->count)
+        return command_usage(self, "--pid and files exclude each other");
+    if (!command_number(self, "pid", s->pid_text, INT32_MAX, &pid))
+        return EXIT_USAGE;
+    int err = libraries_of((uint32_t)pid, own);
+    if (err)
+        fprintf(stderr, "umd-log: process %s: its libraries cannot be seen: %s\n", s->pid_text, strerror(err));
+    return err ? EXIT_ENVIRONMENT : EXIT_DONE;
+}
+
+static int run(const struct command *self, int argc, const char **argv)
+{
+    struct sites s = { 0 };
+    struct library_list own = { 0 };
+    struct command_line line;
+    int status;
+    struct poptOption table[] = {
+        { "json", 'j', POPT_ARG_NONE, &s.json, 0, "as JSON", NULL },
+        { "module", 'm', POPT_ARG_STRING, &s.module, 0, "of this module and what is below it", "NAME" },
+        { "level", 'l', POPT_ARG_STRING, &s.level_text, 0, "of this level alone", "LEVEL" },
+        { "pid", 'p', POPT_ARG_STRING, &s.pid_text, 0, "of what this process has loaded", "PID" },
+        POPT_TABLEEND
+    };
+
+    if (!command_parse(self, argc, argv, table, &line, &status))
+        return status;
+    status = find(self, &s, &line, &own);
+    if (status == EXIT_DONE)
+        status = sites(&s, &own, &line);
+    libraries_finish(&own);
+    free(s.module);
+    free(s.level_text);
+    free(s.pid_text);
+    command_finish(&line);
+    return status;
+}
+
+const struct command command_sites = {
+    .name = "sites", .words = "[LIBRARY...]", .text = "every call site of the log, with its level", .run = run,
+    .help = "Reads the ELF section umd_log_sites; nothing is loaded or run. Without a LIBRARY those of Petrel that belong to this tool.\n"
+            "Error records (UMD_FAIL) are logged where they are raised, by the severity of their code, and are no sites of their own.\n"
+            "\nExamples:\n  umd-log sites --module umd.mem\n  umd-log sites --level debug ./my-program\n  umd-log sites --json --pid 4711\n",
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* env.c - takes the library's settings out of the environment before the library's constructors run, and keeps them to be looked at. */
+#include <string.h>
+
+#include "cmd.h"
+
+#define KEPT_MAX 64u
+
+static const char *kept[KEPT_MAX];
+static uint32_t kept_count;
+
+/*
+ * Of the executable's pre-initialisers, which run before any library's constructor, hence before sanitizers are up and before environ
+ * may be relied on: only the array that the kernel built is touched.
+ */
+__attribute__((no_sanitize("address", "undefined", "thread"), used)) static void take_settings(int argc, char **argv, char **envp)
+{
+    char **to = envp;
+
+    for (char **from = envp; *from; from++) {
+        const char *e = *from;
+        bool take = (e[0] == 'U' && e[1] == 'M' && e[2] == 'D' && e[3] == '_') ||
+                    (e[0] == 'P' && e[1] == 'E' && e[2] == 'T' && e[3] == 'R' && e[4] == 'E' && e[5] == 'L' && e[6] == '_');
+        if (take && kept_count < KEPT_MAX)
+            kept[kept_count++] = e;
+        else
+            *to++ = *from;
+    }
+    *to = NULL;
+}
+__attribute__((section(".preinit_array"), used)) static void (*const take_settings_first)(int, char **, char **) = take_settings;
+
+const char *env_before(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (uint32_t i = 0; i < kept_count; i++) {
+        if (strncmp(kept[i], name, n) == 0 && kept[i][n] == '=')
+            return kept[i] + n + 1;
+    }
+    return NULL;
+}
+
+const char *env_before_at(uint32_t i) { return i < kept_count ? kept[i] : NULL; }

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* filter.c - checks the words of the filter options once, then matches record by record. */
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "filter.h"
+#include "nearest.h"
+
+static const char *const range_names[] = {
+    [UMD_RANGE_SUCCESS] = "success", [UMD_RANGE_WARNING] = "warning", [UMD_RANGE_PARAM] = "param", [UMD_RANGE_RESOURCE] = "resource",
+    [UMD_RANGE_EXEC] = "exec", [UMD_RANGE_HW] = "hw", [UMD_RANGE_INIT] = "init", [UMD_RANGE_INTERNAL] = "internal",
+};
+
+struct poptOption *filter_table(struct filter_options *o)
+{
+    static struct poptOption table[13];
+    const struct poptOption rows[13] = {
+        { "context", 'c', POPT_ARG_STRING, &o->context, 0, "of these contexts", "ID,..." },
+        { "module", 'm', POPT_ARG_STRING, &o->module, 0, "of these modules and what is below them: kmd is kmd and kmd.vm", "NAME,..." },
+        { "code", 'C', POPT_ARG_STRING, &o->code, 0, "with these codes: name, value, pattern (UMD_ERR_HW_*), range (hw) or LOW..HIGH", "CODE,..." },
+        { "level", 'l', POPT_ARG_STRING, &o->level, 0, "at least so severe: error, warn, info, debug, trace", "LEVEL" },
+        { "since", 'S', POPT_ARG_STRING, &o->since, 0,
+          "from then on: 2026-11-29T17:54:00.5Z, @SECONDS (epoch), SECONDS (monotonic), +SECONDS after the first record, -SECONDS before the last", "TIME" },
+        { "until", 'U', POPT_ARG_STRING, &o->until, 0, "up to then", "TIME" },
+        { "thread", 't', POPT_ARG_STRING, &o->thread, 0, "of these threads", "TID,..." },
+        { "process", 'P', POPT_ARG_STRING, &o->process, 0, "of these processes", "PID,..." },
+        { "record", 'r', POPT_ARG_STRING, &o->record, 0, "of this error record", "BOOT:PID:N" },
+        { "trace-id", 'T', POPT_ARG_STRING, &o->trace_id, 0, "with this trace id", "ID" },
+        { "figure", 'F', POPT_ARG_STRING, &o->figure, 0, "with this figure in the message", "KEY=VALUE" },
+        { "grep", 'g', POPT_ARG_STRING, &o->grep, 0, "whose message matches this extended regular expression", "REGEX" },
+        POPT_TABLEEND
+    };
+    memcpy(table, rows, sizeof(rows));
+    return table;
+}
+
+/* Calls fn for each word of a comma list until it returns true; value: whether it did. */
+typedef bool (*word_fn)(const char *word, size_t n, const void *arg);
+static bool any_word(const char *list, word_fn fn, const void *arg)
+{
+    for (const char *s = list;; s++) {
+        size_t n = strcspn(s, ",");
+        if (fn(s, n, arg))
+            return true;
+        s += n;
+        if (!*s)
+            return false;
+    }
+}
+
+static bool to_number(const char *word, size_t n, uint64_t *out)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!isdigit((unsigned char)word[i]) || v > (UINT64_MAX - 9) / 10)
+            return false;
+        v = v * 10 + (uint64_t)(word[i] - '0');
+    }
+    *out = v;
+    return n > 0;
+}
+
+static bool is_no_number(const char *word, size_t n, const void *arg)
+{
+    uint64_t v;
+    return !to_number(word, n, &v) || (arg && v > UINT32_MAX);
+}
+
+static bool is_number(const char *word, size_t n, const void *arg)
+{
+    uint64_t v;
+    return to_number(word, n, &v) && v == *(const uint64_t *)arg;
+}
+
+static bool is_above(const char *word, size_t n, const void *arg)
+{
+    const char *module = arg;
+    return n && strncmp(word, module, n) == 0 && (module[n] == '\0' || module[n] == '.');
+}
+
+static bool is_empty(const char *word, size_t n, const void *arg) { return n == 0; }
+
+static bool to_code(const char *word, size_t n, int32_t *out)
+{
+    uint64_t v;
+    bool minus = n && word[0] == '-';
+
+    if (!to_number(word + minus, n - minus, &v) || v > INT32_MAX)
+        return false;
+    *out = minus ? -(int32_t)v : (int32_t)v;
+    return true;
+}
+
+/* "LOW..HIGH". */
+static bool to_span(const char *word, size_t n, int32_t *low, int32_t *high)
+{
+    for (size_t i = 1; i + 2 < n; i++) {
+        if (word[i] == '.' && word[i + 1] == '.')
+            return to_code(word, i, low) && to_code(word + i + 2, n - i - 2, high) && *low <= *high;
+    }
+    return false;
+}
+
+static int range_of(const char *word, size_t n)
+{
+    for (size_t i = 0; i < sizeof(range_names) / sizeof(range_names[0]); i++) {
+        if (strlen(range_names[i]) == n && strncasecmp(word, range_names[i], n) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+bool filter_code_is_valid(const char *word, size_t n)
+{
+    int32_t low, high;
+    size_t name = 0;
+
+    if (to_code(word, n, &low) || to_span(word, n, &low, &high) || range_of(word, n) >= 0)
+        return true;
+    while (name < n && (isupper((unsigned char)word[name]) || isdigit((unsigned char)word[name]) || strchr("_*?", word[name])))
+        name++;
+    return name == n && n >= 2 && n < 64; /* a name may be a newer version's */
+}
+
+bool filter_code_match(const char *word, size_t n, int32_t code, const char *name)
+{
+    int32_t low, high;
+    char pattern[80], full[80];
+    int range = range_of(word, n);
+
+    if (range >= 0)
+        return code && (int)umdStatusRangeOf((umdStatus)code) == range;
+    if (to_code(word, n, &low))
+        return code == low;
+    if (to_span(word, n, &low, &high))
+        return code && code >= low && code <= high;
+    if (!*name || n >= 64)
+        return false;
+    snprintf(pattern, sizeof(pattern), "%.*s", (int)n, word);
+    snprintf(full, sizeof(full), "UMD_ERR_%.*s", (int)n, word); /* HW_HANG will do */
+    return fnmatch(pattern, name, 0) == 0 || fnmatch(full, name, 0) == 0;
+}
+
+static bool is_bad_code(const char *word, size_t n, const void *arg) { return !filter_code_is_valid(word, n); }
+
+struct code {
+    int32_t code;
+    const char *name;
+};
+
+static bool is_code(const char *word, size_t n, const void *arg)
+{
+    const struct code *c = arg;
+    return filter_code_match(word, n, c->code, c->name);
+}
+
+/* A name that no code has is more likely a slip than a newer version's: said, with the nearest, and looked for all the same. */
+static bool warn_unknown(const char *word, size_t n, const void *arg)
+{
+    size_t best = 4, d;
+    const char *near = NULL;
+
+    if (n < 5 || strncmp(word, "UMD_", 4) != 0 || memchr(word, '*', n) || memchr(word, '?', n) || log_code_of(word, n))
+        return false;
+    for (int code = -6999; code <= 999; code++) {
+        const char *name = umdStatusName((umdStatus)code);
+        if (strcmp(name, "UMD_UNKNOWN") != 0 && (d = umd_nearest_distance(word, n, name)) < best) {
+            best = d;
+            near = name;
+        }
+    }
+    fprintf(stderr, "umd-log: %.*s is no code of this version%s%s%s\n", (int)n, word, near ? "; was " : "", near ? near : "", near ? " meant?" : "");
+    return false;
+}
+
+static bool to_time(const char *text, struct filter_time *out)
+{
+    const char *end;
+
+    if (*text == '+' || *text == '-' || *text == '@') {
+        out->kind = *text == '+' ? FILTER_TIME_FROM_START : *text == '-' ? FILTER_TIME_FROM_END : FILTER_TIME_REAL;
+        end = log_decimal_parse(text + 1, &out->ns);
+    } else if ((end = log_time_parse(text, &out->ns)) != NULL) {
+        out->kind = FILTER_TIME_REAL;
+    } else {
+        out->kind = FILTER_TIME_MONO;
+        end = log_decimal_parse(text, &out->ns);
+    }
+    if (end && (*text == '+' || *text == '-') && end > text && strcmp(end, "ms") == 0) {
+        out->ns /= 1000;
+        end += 2;
+    } else if (end && strcmp(end, "s") == 0) {
+        end++;
+    }
+    return end && *end == '\0';
+}
+
+static bool complain(const char *option, const char *value, const char *expected)
+{
+    fprintf(stderr, "umd-log: --%s '%s' is not %s\n", option, value, expected);
+    return false;
+}
+
+static bool check_words(const struct filter_options *o)
+{
+    static const char numbers[] = "a number, or numbers joined by commas";
+
+    if (o->context && any_word(o->context, is_no_number, NULL))
+        return complain("context", o->context, numbers);
+    if (o->thread && any_word(o->thread, is_no_number, o))
+        return complain("thread", o->thread, numbers);
+    if (o->process && any_word(o->process, is_no_number, o))
+        return complain("process", o->process, numbers);
+    if (o->module && any_word(o->module, is_empty, NULL))
+        return complain("module", o->module, "a module, or modules joined by commas, as in umd.mem,kmd");
+    if (o->code && any_word(o->code, is_bad_code, NULL))
+        return complain("code", o->code, "a code: NAME, VALUE, a pattern as UMD_ERR_HW_*, LOW..HIGH, or param, resource, exec, hw, init, internal");
+    if (o->figure && (!strchr(o->figure, '=') || *o->figure == '='))
+        return complain("figure", o->figure, "KEY=VALUE");
+    return true;
+}
+
+bool filter_start(struct filter *f, const struct filter_options *o)
+{
+    static const char times[] = "a time: 2026-11-29T17:54:00.5Z, @SECONDS, SECONDS, +SECONDS or -SECONDS";
+
+    *f = (struct filter){ .o = *o };
+    if (!check_words(o))
+        return false;
+    if (o->level && !(f->level = log_level_of(o->level, strlen(o->level))))
+        return complain("level", o->level, "error, warn, info, debug or trace");
+    if (o->record && !log_id_parse(o->record, strlen(o->record), &f->record))
+        return complain("record", o->record, "a record id, as 81a01dcb:4711:3");
+    if (o->since && !to_time(o->since, &f->since))
+        return complain("since", o->since, times);
+    if (o->until && !to_time(o->until, &f->until))
+        return complain("until", o->until, times);
+    if (o->grep) {
+        if (regcomp(&f->grep, o->grep, REG_EXTENDED | REG_NOSUB) != 0)
+            return complain("grep", o->grep, "an extended regular expression");
+        f->has_grep = true;
+    }
+    if (o->code)
+        (void)any_word(o->code, warn_unknown, NULL);
+    return true;
+}
+
+void filter_finish(struct filter *f)
+{
+    char *given[] = { f->o.context, f->o.module, f->o.code, f->o.since, f->o.until, f->o.thread, f->o.process, f->o.level, f->o.record,
+                      f->o.trace_id, f->o.grep, f->o.figure };
+
+    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+        free(given[i]);
+    if (f->has_grep)
+        regfree(&f->grep);
+    *f = (struct filter){ 0 };
+}
+
+static bool is_relative(const struct filter_time *t) { return t->kind == FILTER_TIME_FROM_START || t->kind == FILTER_TIME_FROM_END; }
+
+bool filter_needs_range(const struct filter *f) { return is_relative(&f->since) || is_relative(&f->until); }
+
+static void resolve(struct filter_time *t, uint64_t first_ns, uint64_t last_ns)
+{
+    if (t->kind == FILTER_TIME_FROM_START)
+        t->ns = first_ns + t->ns;
+    else if (t->kind == FILTER_TIME_FROM_END)
+        t->ns = last_ns > t->ns ? last_ns - t->ns : 0;
+    else
+        return;
+    t->kind = FILTER_TIME_REAL;
+}
+
+bool filter_find_range(struct filter *f, struct log_set *set)
+{
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    const struct log_rec *rec;
+
+    while ((rec = log_set_next(set)) != NULL) {
+        first_ns = rec->real_ns < first_ns ? rec->real_ns : first_ns;
+        last_ns = rec->real_ns > last_ns ? rec->real_ns : last_ns;
+    }
+    resolve(&f->since, first_ns == UINT64_MAX ? 0 : first_ns, last_ns);
+    resolve(&f->until, first_ns == UINT64_MAX ? 0 : first_ns, last_ns);
+    return log_set_rewind(set);
+}
+
+static bool in_time(const struct filter *f, const struct log_rec *rec)
+{
+    uint64_t since = f->since.kind == FILTER_TIME_MONO ? rec->mono_ns : rec->real_ns;
+    uint64_t until = f->until.kind == FILTER_TIME_MONO ? rec->mono_ns : rec->real_ns;
+
+    return (f->since.kind == FILTER_TIME_NONE || since >= f->since.ns) && (f->until.kind == FILTER_TIME_NONE || until <= f->until.ns);
+}
+
+static bool has_figure(const char *message, const char *wanted)
+{
+    const char *value = strchr(wanted, '=') + 1;
+    size_t key_n = (size_t)(value - 1 - wanted), value_n = strlen(value);
+    struct log_figure g;
+
+    for (const char *at = message; log_figure_next(message, &at, &g);) {
+        if (g.key_n == key_n && memcmp(g.key, wanted, key_n) == 0 && g.value_n == value_n && memcmp(g.value, value, value_n) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool filter_match(const struct filter *f, const struct log_rec *rec)
+{
+    const struct filter_options *o = &f->o;
+    const uint64_t tid = rec->tid, pid = rec->pid;
+
+    if (f->level && (rec->level ? rec->level : UMD_LOG_INFO) > f->level)
+        return false;
+    if (!in_time(f, rec))
+        return false;
+    if ((o->context && !any_word(o->context, is_number, &rec->context_id)) || (o->thread && !any_word(o->thread, is_number, &tid)) ||
+        (o->process && !any_word(o->process, is_number, &pid)) || (o->module && !any_word(o->module, is_above, rec->module)))
+        return false;
+    if (o->code && !any_word(o->code, is_code, &(struct code){ rec->code, rec->code_name }))
+        return false;
+    if (f->record.seq && !log_id_equal(f->record, rec->id))
+        return false;
+    if (o->trace_id && strcmp(o->trace_id, rec->trace_id) != 0)
+        return false;
+    if (o->figure && !has_figure(rec->message, o->figure))
+        return false;
+    return !f->has_grep || regexec(&f->grep, rec->message, 0, NULL, 0) == 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* libraries.h - the libraries of Petrel that belong to this tool, or that a process has loaded. */
+#ifndef UMD_LOG_LIBRARIES_H
+#define UMD_LOG_LIBRARIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct library_list {
+    char *path[64];
+    uint32_t count;
+};
+
+/* Those that lie where this tool's own libumd_diag.so was loaded from. */
+void libraries_own(struct library_list *list);
+/* Files that a process has mapped and that are ELF with call sites or are named like ours. 0 or errno. */
+int libraries_of(uint32_t pid, struct library_list *list);
+void libraries_finish(struct library_list *list);
+
+#endif

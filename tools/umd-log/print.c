@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* print.c - records as text and as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "print.h"
+
+#define NS 1000000000u
+
+bool print_coloured(void)
+{
+    static int known;
+
+    if (!known) {
+        const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+        known = isatty(STDOUT_FILENO) && (!no || !*no) && term && strcmp(term, "dumb") != 0 ? 2 : 1;
+    }
+    return known == 2;
+}
+
+const char *print_colour(enum print_colour colour)
+{
+    static const char *const sequence[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[32m", "\033[36m" };
+    return print_coloured() ? sequence[colour] : "";
+}
+
+enum print_colour print_level_colour(int level)
+{
+    static const enum print_colour colour[] = { PRINT_PLAIN, PRINT_RED, PRINT_YELLOW, PRINT_PLAIN, PRINT_DIM, PRINT_DIM };
+    return level >= 0 && level <= UMD_LOG_TRACE ? colour[level] : PRINT_PLAIN;
+}
+
+void print_text(const struct log_rec *rec, const char *label)
+{
+    char when[40], id[48];
+
+    log_time_format(rec->real_ns, when);
+    if (label)
+        printf("%s%s%s | ", print_colour(PRINT_CYAN), label, print_colour(PRINT_PLAIN));
+    printf("%s %" PRIu64 ".%09" PRIu64 " %s%-5s%s %u.%u %s", when, rec->mono_ns / NS, rec->mono_ns % NS,
+           print_colour(print_level_colour(rec->level)), rec->level_text, print_colour(PRINT_PLAIN), rec->pid, rec->tid, rec->module);
+    if (rec->context_id)
+        printf(" ctx=%" PRIu64, rec->context_id);
+    printf(" depth=%u", rec->depth);
+    if (rec->id.seq) {
+        log_id_format(rec->id, id);
+        printf(" rec=%s", id);
+    }
+    for (uint32_t i = 0; i < rec->extra_count; i++)
+        printf(" %s=%s", rec->extra[i].key, rec->extra[i].value);
+    if (*rec->trace_id)
+        printf(" trace=%s", rec->trace_id);
+    printf(": %s", rec->message);
+    if (rec->line)
+        printf(" %s[%s %s:%u]%s", print_colour(PRINT_DIM), rec->func, rec->file, rec->line, print_colour(PRINT_PLAIN));
+    putchar('\n');
+}
+
+void json_add_text(struct json_object *o, const char *key, const char *text)
+{
+    if (text)
+        json_object_object_add(o, key, json_object_new_string(text));
+}
+
+void json_add_number(struct json_object *o, const char *key, int64_t v) { json_object_object_add(o, key, json_object_new_int64(v)); }
+
+void json_add_big(struct json_object *o, const char *key, uint64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRIu64, v);
+    json_add_text(o, key, text);
+}
+
+void json_put_out(struct json_object *o)
+{
+    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+static bool is_trace_id(const char *s) { return strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32; }
+
+static struct json_object *figures(const char *message)
+{
+    struct json_object *all = NULL;
+    struct log_figure f;
+    char key[64];
+
+    for (const char *at = message; log_figure_next(message, &at, &f);) {
+        if (!all)
+            all = json_object_new_object();
+        snprintf(key, sizeof(key), "%.*s", (int)f.key_n, f.key);
+        if (json_object_object_get_ex(all, key, NULL))
+            continue;
+        char *end, number[20] = "";
+        if (f.value_n < 16)
+            memcpy(number, f.value, f.value_n);
+        long long v = strtoll(number, &end, 10);
+        char again[24];
+        snprintf(again, sizeof(again), "%lld", v);
+        if (*number && strcmp(again, number) == 0)
+            json_add_number(all, key, v);
+        else
+            json_object_object_add(all, key, json_object_new_string_len(f.value, (int)f.value_n));
+    }
+    return all;
+}
+
+static struct json_object *attributes(const struct log_rec *rec, const char *path)
+{
+    struct json_object *a = json_object_new_object(), *f = figures(rec->message);
+    char id[48];
+
+    json_add_number(a, "thread.id", rec->tid);
+    json_add_big(a, "petrel.mono_ns", rec->mono_ns);
+    json_add_number(a, "petrel.call_depth", rec->depth);
+    if (*rec->func)
+        json_add_text(a, "code.function", rec->func);
+    if (rec->line) {
+        json_add_text(a, "code.filepath", rec->file);
+        json_add_number(a, "code.lineno", rec->line);
+    }
+    if (rec->context_id)
+        json_add_big(a, "petrel.context_id", rec->context_id);
+    if (rec->code)
+        json_add_number(a, "petrel.code", rec->code);
+    if (*rec->code_name)
+        json_add_text(a, "petrel.code_name", rec->code_name);
+    if (rec->id.seq) {
+        log_id_format(rec->id, id);
+        json_add_text(a, "petrel.record", id);
+    }
+    if (*rec->trace_id && !is_trace_id(rec->trace_id))
+        json_add_text(a, "petrel.trace_id", rec->trace_id);
+    for (uint32_t i = 0; i < rec->extra_count; i++)
+        json_add_text(a, rec->extra[i].key, rec->extra[i].value);
+    if (path)
+        json_add_text(a, "log.file.path", path);
+    if (f)
+        json_object_object_add(a, "petrel.figures", f);
+    return a;
+}
+
+struct json_object *print_json_object(const struct log_rec *rec, const char *path)
+{
+    static const int severity[] = { 0, 17, 13, 9, 5, 1 };
+    struct json_object *o = json_object_new_object(), *resource = json_object_new_object(), *scope = json_object_new_object();
+
+    json_add_big(o, "Timestamp", rec->real_ns);
+    json_add_big(o, "ObservedTimestamp", rec->observed_ns);
+    if (is_trace_id(rec->trace_id))
+        json_add_text(o, "TraceId", rec->trace_id);
+    json_add_number(o, "SeverityNumber", severity[rec->level]);
+    json_add_text(o, "SeverityText", rec->level_text);
+    json_add_text(o, "Body", rec->message);
+    json_add_text(resource, "service.name", "petrel");
+    json_add_number(resource, "process.pid", rec->pid);
+    json_object_object_add(o, "Resource", resource);
+    json_add_text(scope, "Name", rec->module);
+    json_object_object_add(o, "InstrumentationScope", scope);
+    json_object_object_add(o, "Attributes", attributes(rec, path));
+    return o;
+}
+
+void print_json(const struct log_rec *rec, const char *path)
+{
+    struct json_object *o = print_json_object(rec, path);
+
+    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(o);
+}

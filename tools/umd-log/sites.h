@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* sites.h - the call sites of UMD_LOG in a library or program, read from its ELF section; nothing is loaded or run. */
+#ifndef UMD_LOG_SITES_H
+#define UMD_LOG_SITES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct site {
+    char *module, *func, *file, *fmt;
+    uint32_t line;
+    uint8_t level;
+};
+
+struct site_list {
+    struct site *site;
+    uint32_t count, size;
+};
+
+enum sites_result { SITES_DONE, SITES_NONE, SITES_NO_ELF, SITES_UNREADABLE, SITES_DAMAGED, SITES_NO_MEMORY };
+/* Adds those of the file; SITES_NONE: it is ELF and has no such section. *err_out: errno of SITES_UNREADABLE. */
+enum sites_result sites_read(const char *path, struct site_list *list, int *err_out);
+void sites_finish(struct site_list *list);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* story.c - lines of a log into error records, records into trees of causes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "story.h"
+
+static uint32_t hash_of(const struct story_book *book, umdRecordId id)
+{
+    uint64_t h = (id.seq * 0x9e3779b97f4a7c15ull) ^ ((uint64_t)id.pid << 32 | id.boot);
+
+    h *= 0xff51afd7ed558ccdull;
+    return (uint32_t)(h >> 32) & (book->hash_size - 1);
+}
+
+void story_book_init(struct story_book *book) { *book = (struct story_book){ 0 }; }
+
+struct story *story_find(const struct story_book *book, umdRecordId id)
+{
+    if (!book->hash_size)
+        return NULL;
+    for (struct story *s = book->hash[hash_of(book, id)]; s; s = s->hash_next) {
+        if (log_id_equal(s->id, id))
+            return s;
+    }
+    return NULL;
+}
+
+static bool grow(struct story_book *book)
+{
+    uint32_t size = book->size ? book->size * 2 : 256;
+    struct story **all = realloc(book->all, size * sizeof(*all));
+
+    if (!all)
+        return false;
+    book->all = all;
+    book->size = size;
+    struct story **hash = calloc(size * 2, sizeof(*hash));
+    if (!hash)
+        return false;
+    free(book->hash);
+    book->hash = hash;
+    book->hash_size = size * 2;
+    for (uint32_t i = 0; i < book->count; i++) {
+        uint32_t at = hash_of(book, all[i]->id);
+        all[i]->hash_next = hash[at];
+        hash[at] = all[i];
+    }
+    return true;
+}
+
+static struct story *get(struct story_book *book, umdRecordId id)
+{
+    struct story *s = story_find(book, id);
+
+    if (s)
+        return s;
+    if (book->count == book->size && !grow(book))
+        return NULL;
+    s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->id = id;
+    uint32_t at = hash_of(book, id);
+    s->hash_next = book->hash[at];
+    book->hash[at] = s;
+    book->all[book->count++] = s;
+    return s;
+}
+
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+/* Once: of several lines that tell the same the first counts. */
+static bool set_text(char **to, const char *text)
+{
+    if (*to || !text || !*text)
+        return true;
+    *to = strdup(text);
+    return *to != NULL;
+}
+
+static const char *told(const struct log_rec *rec, const char *key, char *buf, size_t size)
+{
+    const char *extra = log_rec_extra_of(rec, key);
+    char full[64];
+
+    if (extra)
+        return extra;
+    snprintf(full, sizeof(full), "petrel.%s", key);
+    extra = log_rec_extra_of(rec, full);
+    if (extra)
+        return extra;
+    return log_figure_get(rec->message, key, buf, size) ? buf : NULL;
+}
+
+static void take_cause(struct story *s, const struct log_rec *rec)
+{
+    char buf[64];
+    const char *text = told(rec, "cause", buf, sizeof(buf));
+    umdRecordId id;
+
+    if (!s->cause.seq && text && log_id_parse(text, strlen(text), &id) && !log_id_equal(id, s->id))
+        s->cause = id;
+}
+
+/* The raise itself; once more with "repeat=N" at the 1st, 10th, ... time that it was folded. */
+static bool take_raise(struct story *s, const struct log_rec *rec)
+{
+    char buf[24];
+    bool repeat = log_figure_get(rec->message, "repeat", buf, sizeof(buf));
+    uint64_t times = repeat ? strtoull(buf, NULL, 10) + 1 : 1;
+
+    s->times = times > s->times ? times : s->times;
+    if (s->has_raised)
+        return true;
+    s->has_raised = true;
+    return log_rec_copy(&s->raised, rec);
+}
+
+static bool take_end(struct story *s, const struct log_rec *rec)
+{
+    if (begins(rec->message, "absorbed ")) {
+        const char *why = strstr(rec->message, ": ");
+        s->end = STORY_ABSORBED;
+        return set_text(&s->end_text, why ? why + 2 : NULL);
+    }
+    s->end = STORY_SWALLOWED;
+    return true;
+}
+
+bool story_book_add(struct story_book *book, const struct log_rec *rec)
+{
+    if (!rec->id.seq)
+        return true;
+    struct story *s = get(book, rec->id);
+    if (!s)
+        return false;
+    s->last_ns = rec->real_ns > s->last_ns ? rec->real_ns : s->last_ns;
+    take_cause(s, rec);
+    if (begins(rec->message, "absorbed ") || begins(rec->message, "a record was swallowed")) {
+        if (!take_end(s, rec))
+            return false;
+    } else if (*rec->code_name && begins(rec->message, rec->code_name)) {
+        return take_raise(s, rec);
+    }
+    return s->raised.buf != NULL || log_rec_copy(&s->raised, rec);
+}
+
+bool story_is_error(const struct story *s) { return s->raised.level == UMD_LOG_ERROR; }
+const char *story_code_name(const struct story *s) { return *s->raised.code_name ? s->raised.code_name : "?"; }
+
+static int by_time(const void *a, const void *b)
+{
+    const struct story *x = *(struct story *const *)a, *y = *(struct story *const *)b;
+
+    if (x->raised.real_ns != y->raised.real_ns)
+        return x->raised.real_ns < y->raised.real_ns ? -1 : 1;
+    if (x->id.pid != y->id.pid)
+        return x->id.pid < y->id.pid ? -1 : 1;
+    return x->id.seq < y->id.seq ? -1 : x->id.seq > y->id.seq;
+}
+
+/* A damaged log may name causes in a ring; a record that is its own ancestor is taken for a root. */
+static bool would_loop(const struct story *s, const struct story *parent)
+{
+    for (; parent; parent = parent->parent) {
+        if (parent == s)
+            return true;
+    }
+    return false;
+}
+
+static void attach(struct story_book *book, struct story *s)
+{
+    struct story *parent = s->cause.seq ? story_find(book, s->cause) : NULL;
+
+    s->cause_missing = s->cause.seq && !parent;
+    if (!parent || would_loop(s, parent))
+        return;
+    s->parent = parent;
+    if (parent->last_child)
+        parent->last_child->next = s;
+    else
+        parent->child = s;
+    parent->last_child = s;
+}
+
+/* How much is lost by the worst of the tree; depth first without recursion, since chains may be long. */
+static int weight(const struct story *root)
+{
+    const struct story *s = root;
+    int worst = -1;
+
+    for (;;) {
+        if (story_is_error(s) && s->end != STORY_ABSORBED) {
+            int w = s->raised.code ? (int)umdStatusAdvice((umdStatus)s->raised.code).scope : (int)UMD_SCOPE_CALL;
+            worst = w > worst ? w : worst;
+        }
+        if (s->child) {
+            s = s->child;
+            continue;
+        }
+        while (s != root && !s->next)
+            s = s->parent;
+        if (s == root)
+            return worst;
+        s = s->next;
+    }
+}
+
+bool story_book_link(struct story_book *book)
+{
+    int worst = -1;
+
+    if (book->count)
+        qsort(book->all, book->count, sizeof(*book->all), by_time);
+    for (uint32_t i = 0; i < book->count; i++)
+        attach(book, book->all[i]);
+    for (uint32_t i = 0; i < book->count; i++) {
+        struct story *s = book->all[i];
+        s->times = s->times ? s->times : 1;
+        book->errors += story_is_error(s);
+        book->absorbed += s->end == STORY_ABSORBED;
+        book->swallowed += s->end == STORY_SWALLOWED;
+        int w = s->parent ? -1 : weight(s);
+        if (w > worst) { /* the gravest, of those the earliest */
+            worst = w;
+            book->first_cause = s;
+        }
+    }
+    book->linked = true;
+    return true;
+}
+
+void story_book_finish(struct story_book *book)
+{
+    for (uint32_t i = 0; i < book->count; i++) {
+        struct story *s = book->all[i];
+        log_rec_finish(&s->raised);
+        free(s->end_text);
+        free(s->api);
+        free(s->out_code);
+        free(s->hops);
+        free(s->hop_text);
+        free(s);
+    }
+    free(book->all);
+    free(book->hash);
+    *book = (struct story_book){ 0 };
+}
