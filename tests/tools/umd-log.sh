@@ -8,7 +8,7 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 for name in $(env | sed -n 's/^\(UMD_[A-Z_]*\|PETREL_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
-export UMD_EMERGENCY=off UMD_LOG_CONSOLE=off NO_COLOR=1
+export PETREL_STATE_DIR=$work/state UMD_LOG_CONSOLE=off NO_COLOR=1
 
 die() {
     echo "umd-log.sh: $case over $carrier: $1"
@@ -205,6 +205,14 @@ emergency)
     [ ! -e ring.1 ] || die "looking at the ring moved it away"
     ul 0 emergency --json ring
     json 'r = [json.loads(l) for l in sys.stdin]; assert any(x["Attributes"].get("petrel.code_name") == "UMD_ERR_HW_HANG" for x in r)'
+    training 3 --faults "$hang" # the default: a file in the state directory
+    ul 0 emergency --list --json
+    pid=$(python3 -c 'import json; r = json.load(open("out")); assert len(r) == 1 and r[0]["program"] == "umd-train" and not r[0]["alive"]; print(r[0]["pid"])') ||
+        die "the list is not what it should be"
+    ul 0 emergency --pid "$pid"; silent; says out ': UMD_ERR_HW_HANG: '
+    ul 0 emergency; one_line; says err 'is the newest$'; says out ': UMD_ERR_HW_HANG: '
+    ul 2 emergency --pid 1; one_line; says err 'process 1 has left no emergency file'
+    [ "$(ls state)" = "emergency.$pid" ] || die "the tool left an emergency file of its own: $(ls state)"
     ul 2 emergency none; one_line; says err 'none: No such file'
     made 200 >text
     ul 2 emergency text; one_line; says err 'no emergency ring' ;;

@@ -48,6 +48,8 @@ uint32_t command_files(const struct command *self, const struct command_line *li
 const char *env_before(const char *name);
 /* The i-th "NAME=value" that was taken out; NULL: no more. */
 const char *env_before_at(uint32_t i);
+/* First thing: the library keeps its emergency ring to itself, and finds the files of others. */
+void env_start(void);
 
 extern const struct command command_show, command_merge, command_errors, command_stats, command_doctor, command_sites, command_emergency,
     command_export, command_level, command_reopen, command_status;

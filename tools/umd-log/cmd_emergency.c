@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../umd-tool.h"
 #include "cmd.h"
 #include "emergency.h"
 #include "print.h"
@@ -23,7 +24,7 @@ static bool to_rec(struct log_rec *rec, const struct umd_emergency_slot *s, cons
         return false;
     rec->real_ns = rec->observed_ns = s->real_ns;
     rec->mono_ns = s->mono_ns;
-    rec->level = s->code < 0 ? UMD_LOG_ERROR : UMD_LOG_INFO;
+    rec->level = s->level <= UMD_LOG_TRACE ? (int)s->level : 0;
     rec->level_text = log_level_name(rec->level);
     rec->pid = s->pid;
     rec->tid = s->tid;
@@ -86,24 +87,84 @@ static int emergency(const char *path, bool json)
     return status;
 }
 
+/* The files that processes of this user left, or have, newest first. */
+static int put_list(const struct umd_emergency_found *found, uint32_t count, bool json)
+{
+    struct json_object *all = json_object_new_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct umd_emergency_head head = { 0 };
+        char when[40];
+        bool good = !umdFailed(umd_emergency_read_head(found[i].path, &head));
+        int name_n = (int)strnlen(head.program, sizeof(head.program));
+        log_time_format(found[i].mtime_ns, when);
+        if (json) {
+            struct json_object *o = json_object_new_object();
+            json_add_text(o, "path", found[i].path);
+            json_add_number(o, "pid", found[i].pid);
+            json_object_object_add(o, "alive", json_object_new_boolean(found[i].alive));
+            json_add_big(o, "time_ns", found[i].mtime_ns);
+            json_object_object_add(o, "program", good ? json_object_new_string_len(head.program, name_n) : NULL);
+            json_object_array_add(all, o);
+        } else {
+            tool_clean(head.program);
+            printf("%s  %7u  %-5s  %-15.*s  %s\n", when, found[i].pid, found[i].alive ? "alive" : "gone", name_n, good ? head.program : "?",
+                   found[i].path);
+        }
+    }
+    if (json)
+        json_put_out(all);
+    json_object_put(all);
+    if (!count)
+        fprintf(stderr, "umd-log: there is no emergency file of a process of this user; one that ended without an error leaves none\n");
+    return EXIT_DONE;
+}
+
+/* Which file: the one named, that of the process, that of the environment, the newest that is there. */
+static int choose(const struct command *self, const struct command_line *line, const char *pid_text, bool list, bool json)
+{
+    static struct umd_emergency_found found[64];
+    const char *variable = env_before("UMD_EMERGENCY_FILE");
+    uint64_t pid = 0;
+
+    if (line->count > 1 || (line->count && (pid_text || list)))
+        return command_usage(self, "one file, or --pid, or --list");
+    if (line->count)
+        return emergency(line->words[0], json);
+    if (pid_text && !command_number(self, "pid", pid_text, INT32_MAX, &pid))
+        return EXIT_USAGE;
+    if (!pid && !list && variable && *variable && !strchr(variable, '%'))
+        return emergency(variable, json);
+    uint32_t count = umd_emergency_find((uint32_t)pid, found, 64);
+    if (list)
+        return put_list(found, count, json);
+    if (!count && pid)
+        fprintf(stderr, "umd-log: process %" PRIu64 " has left no emergency file: it had no error, or UMD_EMERGENCY_FILE names one: name it\n", pid);
+    else if (!count)
+        fprintf(stderr, "umd-log: there is no emergency file of a process of this user; name one, if UMD_EMERGENCY_FILE was set\n");
+    if (!count)
+        return EXIT_ENVIRONMENT;
+    if (!pid)
+        fprintf(stderr, "umd-log: %s is the newest%s\n", found[0].path, count > 1 ? "; --list shows all" : "");
+    return emergency(found[0].path, json);
+}
+
 static int run(const struct command *self, int argc, const char **argv)
 {
-    int json = 0, status;
+    int json = 0, list = 0, status;
+    char *pid = NULL;
     struct command_line line;
     struct poptOption table[] = {
-        { "json", 'j', POPT_ARG_NONE, &json, 0, "one JSON object per line, as the log's own JSON format", NULL },
+        { "pid", 'p', POPT_ARG_STRING, &pid, 0, "of this process, alive or dead", "PID" },
+        { "list", 'L', POPT_ARG_NONE, &list, 0, "which files there are, newest first", NULL },
+        { "json", 'j', POPT_ARG_NONE, &json, 0, "one JSON object per line, as the log's own JSON format; with --list an array", NULL },
         POPT_TABLEEND
     };
 
     if (!command_parse(self, argc, argv, table, &line, &status))
         return status;
-    const char *path = line.count ? line.words[0] : env_before("UMD_EMERGENCY_FILE");
-    if (line.count > 1)
-        status = command_usage(self, "emergency reads one file");
-    else if (!path || !*path)
-        status = command_usage(self, "no file is named, and UMD_EMERGENCY_FILE is not set");
-    else
-        status = emergency(path, json);
+    status = choose(self, &line, pid, list, json);
+    free(pid);
     command_finish(&line);
     return status;
 }
@@ -111,6 +172,6 @@ static int run(const struct command *self, int argc, const char **argv)
 const struct command command_emergency = {
     .name = "emergency", .words = "[FILE]", .text = "the last critical records of a process that died, or lives", .run = run,
     .help = "Reads the emergency ring, which holds the last 256 ERROR and lifecycle records, oldest first, each with its own checksum. It\n"
-            "survives kill -9, a full disk and a log that failed.\n"
-            "\nExamples:\n  umd-log emergency ring.bin\n  UMD_EMERGENCY_FILE=ring.bin umd-log emergency --json\n",
+            "survives kill -9, a full disk and a log that failed. Without FILE: that of UMD_EMERGENCY_FILE, else the newest of this user.\n"
+            "\nExamples:\n  umd-log emergency --pid 4711\n  umd-log emergency --list\n  umd-log emergency --json ring.bin\n",
 };

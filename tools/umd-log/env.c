@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* env.c - takes the library's settings out of the environment before the library's constructors run, and keeps them to be looked at. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -42,3 +43,13 @@ const char *env_before(const char *name)
 }
 
 const char *env_before_at(uint32_t i) { return i < kept_count ? kept[i] : NULL; }
+
+void env_start(void)
+{
+    const char *state = env_before("PETREL_STATE_DIR");
+
+    (void)setenv("UMD_EMERGENCY", "off", 1);
+    (void)setenv("UMD_CONTROL", "off", 1);
+    if (state)
+        (void)setenv("PETREL_STATE_DIR", state, 1); /* where to look, not what to do */
+}

@@ -143,6 +143,7 @@ int main(int argc, char **argv)
     int status = -1;
 
     tool_start();
+    env_start();
     if (umdFailed(umdLogSetConsole("off"))) /* what is wrong is told by the tool itself */
         return EXIT_ENVIRONMENT;
     if (argc < 2) {
