@@ -96,7 +96,7 @@ umdStatus umd_call_ready(struct umd_call *call)
     atomic_fetch_add(&lib.calls, 1);
     call->counted = true;
     if (__builtin_expect(!atomic_load(&lib.up), 0))
-        return UMD_FAIL(UMD_ERR_INIT_REQUIRED, "call=%s", call->api.name ? call->api.name : "-");
+        return UMD_FAIL(UMD_ERR_INIT_REQUIRED, "call=%s", call->api.site->name ? call->api.site->name : "-");
     return UMD_SUCCESS;
 }
 

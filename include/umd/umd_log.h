@@ -37,42 +37,124 @@ typedef struct umdLogModule {
     struct umdLogModule *next;   /**< owned by the registry */
 } umdLogModule;
 
-/** A call site: static, in the ELF section "umd_log_sites" (one per UMD_LOG). Level and text never change. */
+#define UMD_LOG_ARGS_MAX 16
+
+/**
+ * A call site: static, in the ELF section "umd_log_sites" (one per UMD_LOG; 64 bytes each, so that the section is an array). Level and text never
+ * change; the id is given when the site's library registers.
+ */
 typedef struct umdLogSite {
     umdLogModule *module;
     const char *func;
     const char *file;
     const char *fmt;
     uint32_t line;
+    uint32_t id;                 /**< in this process; 0: not registered yet */
     uint8_t level;
-} umdLogSite;
+    uint8_t arg_count;
+    uint8_t has_strings;         /**< an argument is text, which has to be copied */
+    uint8_t reserved[21];
+} __attribute__((aligned(64))) umdLogSite;
 
-UMD_API void umd_log_module_register(umdLogModule *module);
-UMD_API void umd_log_module_unregister(umdLogModule *module);
-UMD_API void umd_log_emit(const umdLogSite *site, ...);
+/** Sites of one linked object: from UMD_LOG_MODULE's constructor, and back by its destructor. May come several times per range. */
+UMD_API void umd_log_module_register(umdLogModule *module, umdLogSite *sites, umdLogSite *sites_end);
+UMD_API void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites);
+/** Takes site->arg_count arguments, encoded by UMD_LOG_BITS. Safe from any thread, and from a signal handler once the log is running. */
+UMD_API void umd_log_emit(const umdLogSite *site, const uint64_t *args);
+
+#ifndef __cplusplus
+extern umdLogSite __start_umd_log_sites[] __attribute__((weak, visibility("hidden")));
+extern umdLogSite __stop_umd_log_sites[] __attribute__((weak, visibility("hidden")));
 
 /** Put once in a .c file (file scope): names the module that UMD_LOG and UMD_FAIL of this file belong to. */
 #define UMD_LOG_MODULE(name_)                                                                             \
     static umdLogModule umd_log_this_module = { .name = (name_), .level = UMD_LOG_INFO };                 \
-    __attribute__((constructor)) static void umd_log_ctor(void) { umd_log_module_register(&umd_log_this_module); }  \
-    __attribute__((destructor)) static void umd_log_dtor(void) { umd_log_module_unregister(&umd_log_this_module); } \
+    __attribute__((constructor)) static void umd_log_ctor(void)                                           \
+    {                                                                                                     \
+        umd_log_module_register(&umd_log_this_module, __start_umd_log_sites, __stop_umd_log_sites);       \
+    }                                                                                                     \
+    __attribute__((destructor)) static void umd_log_dtor(void)                                            \
+    {                                                                                                     \
+        umd_log_module_unregister(&umd_log_this_module, __start_umd_log_sites);                           \
+    }                                                                                                     \
     struct umdLogModule
+
+/* An argument as 64 bits: numbers by value, text by address until the call copies it. Other pointers are cast to void * by the caller, as %p asks. */
+static inline uint64_t umd_log_bits_int(long long v) { return (uint64_t)v; }
+static inline uint64_t umd_log_bits_text(const char *s) { return (uint64_t)(uintptr_t)s; }
+static inline uint64_t umd_log_bits_pointer(const volatile void *p) { return (uint64_t)(uintptr_t)p; }
+static inline uint64_t umd_log_bits_double(double v)
+{
+    uint64_t bits;
+    __builtin_memcpy(&bits, &v, sizeof(bits));
+    return bits;
+}
+#define UMD_LOG_BITS(x_)                                                                                  \
+    _Generic((x_), float: umd_log_bits_double, double: umd_log_bits_double, long double: umd_log_bits_double, \
+             char *: umd_log_bits_text, const char *: umd_log_bits_text, void *: umd_log_bits_pointer,    \
+             const void *: umd_log_bits_pointer, default: umd_log_bits_int)(x_)
+#define UMD_LOG_IS_TEXT(x_) _Generic((x_), char *: 1, const char *: 1, default: 0)
+
+/* Up to UMD_LOG_ARGS_MAX arguments, each through a macro: UMD_LOG_BITS with commas, UMD_LOG_IS_TEXT with |. */
+#define UMD_LOG_CAT_(a_, b_) a_##b_
+#define UMD_LOG_CAT(a_, b_) UMD_LOG_CAT_(a_, b_)
+#define UMD_LOG_PICK_(a0_, a1_, a2_, a3_, a4_, a5_, a6_, a7_, a8_, a9_, a10_, a11_, a12_, a13_, a14_, a15_, a16_, n_, ...) n_
+#define UMD_LOG_COUNT(...) UMD_LOG_PICK_(0, ##__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define UMD_LOG_EACH(...) UMD_LOG_CAT(UMD_LOG_EACH_, UMD_LOG_COUNT(__VA_ARGS__))(__VA_ARGS__)
+#define UMD_LOG_TEXTS(...) UMD_LOG_CAT(UMD_LOG_TEXTS_, UMD_LOG_COUNT(__VA_ARGS__))(__VA_ARGS__)
+#define UMD_LOG_EACH_0()
+#define UMD_LOG_TEXTS_0() 0
+#define UMD_LOG_EACH_1(a_) UMD_LOG_BITS(a_),
+#define UMD_LOG_TEXTS_1(a_) UMD_LOG_IS_TEXT(a_)
+#define UMD_LOG_EACH_2(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_1(__VA_ARGS__)
+#define UMD_LOG_TEXTS_2(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_1(__VA_ARGS__)
+#define UMD_LOG_EACH_3(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_2(__VA_ARGS__)
+#define UMD_LOG_TEXTS_3(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_2(__VA_ARGS__)
+#define UMD_LOG_EACH_4(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_3(__VA_ARGS__)
+#define UMD_LOG_TEXTS_4(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_3(__VA_ARGS__)
+#define UMD_LOG_EACH_5(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_4(__VA_ARGS__)
+#define UMD_LOG_TEXTS_5(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_4(__VA_ARGS__)
+#define UMD_LOG_EACH_6(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_5(__VA_ARGS__)
+#define UMD_LOG_TEXTS_6(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_5(__VA_ARGS__)
+#define UMD_LOG_EACH_7(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_6(__VA_ARGS__)
+#define UMD_LOG_TEXTS_7(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_6(__VA_ARGS__)
+#define UMD_LOG_EACH_8(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_7(__VA_ARGS__)
+#define UMD_LOG_TEXTS_8(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_7(__VA_ARGS__)
+#define UMD_LOG_EACH_9(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_8(__VA_ARGS__)
+#define UMD_LOG_TEXTS_9(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_8(__VA_ARGS__)
+#define UMD_LOG_EACH_10(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_9(__VA_ARGS__)
+#define UMD_LOG_TEXTS_10(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_9(__VA_ARGS__)
+#define UMD_LOG_EACH_11(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_10(__VA_ARGS__)
+#define UMD_LOG_TEXTS_11(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_10(__VA_ARGS__)
+#define UMD_LOG_EACH_12(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_11(__VA_ARGS__)
+#define UMD_LOG_TEXTS_12(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_11(__VA_ARGS__)
+#define UMD_LOG_EACH_13(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_12(__VA_ARGS__)
+#define UMD_LOG_TEXTS_13(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_12(__VA_ARGS__)
+#define UMD_LOG_EACH_14(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_13(__VA_ARGS__)
+#define UMD_LOG_TEXTS_14(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_13(__VA_ARGS__)
+#define UMD_LOG_EACH_15(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_14(__VA_ARGS__)
+#define UMD_LOG_TEXTS_15(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_14(__VA_ARGS__)
+#define UMD_LOG_EACH_16(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_15(__VA_ARGS__)
+#define UMD_LOG_TEXTS_16(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_15(__VA_ARGS__)
 
 /** UMD_LOG(UMD_LOG_INFO, "queue created id=%u", id): a few words, then key=value figures. Never blocks, never fails. */
 #define UMD_LOG(level_, fmt_, ...)                                                                        \
     do {                                                                                                  \
         if ((level_) <= UMD_LOG_CEILING &&                                                                \
             (int)(level_) <= atomic_load_explicit(&umd_log_this_module.level, memory_order_relaxed)) {    \
-            static const umdLogSite umd_log_site_ __attribute__((section("umd_log_sites"), used)) = {     \
+            static umdLogSite umd_log_site_ __attribute__((section("umd_log_sites"), used)) = {           \
                 .module = &umd_log_this_module, .func = __func__, .file = __FILE_NAME__, .fmt = (fmt_),   \
-                .line = __LINE__, .level = (uint8_t)(level_),                                             \
+                .line = __LINE__, .level = (uint8_t)(level_), .arg_count = UMD_LOG_COUNT(__VA_ARGS__),    \
+                .has_strings = UMD_LOG_TEXTS(__VA_ARGS__),                                                \
             };                                                                                            \
             if (0) umd_log_check_format(fmt_, ##__VA_ARGS__);                                             \
-            umd_log_emit(&umd_log_site_, ##__VA_ARGS__);                                                  \
+            const uint64_t umd_log_args_[] = { UMD_LOG_EACH(__VA_ARGS__) 0 };                             \
+            umd_log_emit(&umd_log_site_, umd_log_args_);                                                  \
         }                                                                                                 \
     } while (0)
 
 static inline __attribute__((format(printf, 1, 2))) void umd_log_check_format(const char *fmt, ...) { (void)fmt; }
+#endif /* __cplusplus */
 
 /* ---- Control: any thread, while running. ---- */
 

@@ -1,39 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /* api.c - entry and exit of public calls: call ring, delivery of the open record, check of the code (B13). */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "diag_internal.h"
 #include "log_encode.h"
+#include "stamp.h"
 
-UMD_LOG_MODULE("umd.api");
+umdLogModule umd_api_log_module = { .name = "umd.api", .level = UMD_LOG_INFO };
+__attribute__((constructor(103))) static void module_init(void) { umd_log_module_register(&umd_api_log_module, NULL, NULL); }
+__attribute__((destructor(103))) static void module_fini(void) { umd_log_module_unregister(&umd_api_log_module, NULL); }
 
-void umd_api_enter(struct umd_api_call *call, const char *name, const char *args_fmt, ...)
+static bool traced(const umdLogSite *site)
+{
+    return site && __builtin_expect(atomic_load_explicit(&umd_api_log_module.level, memory_order_relaxed) >= UMD_LOG_TRACE, 0);
+}
+
+void umd_api_begin(struct umd_api_call *call, const struct umd_api_site *site, const uint64_t *args)
 {
     struct umd_diag_thread *t = umd_diag_thread_get();
-    va_list ap;
 
-    call->name = name;
-    call->start_ns = umd_sys()->mono_ns();
+    call->site = site;
     if (!t)
         return;
     struct umd_call_entry *e = &t->calls[t->call_seq % UMD_CALLS];
-    *e = (struct umd_call_entry){ .name = name, .fmt = args_fmt, .start_ns = call->start_ns };
-    va_start(ap, args_fmt);
-    e->args_B = (uint32_t)umd_log_encode(e->args, sizeof(e->args), args_fmt, ap);
-    va_end(ap);
+    e->site = site;
+    e->end_stamp = 0;
+    if (site->has_strings) {
+        e->args_B = (uint32_t)umd_log_encode(e->args, sizeof(e->args), site->args_fmt, args, site->arg_count);
+    } else {
+        e->args_B = site->arg_count * 8u;
+        for (uint32_t i = 0; i < site->arg_count; i++)
+            memcpy(e->args + i * 8u, args + i, 8);
+    }
     if (t->depth < 16)
         t->call_at[t->depth] = t->call_seq;
     t->call_seq++;
     t->depth++;
     if (t->depth == 1)
         t->last_nested = false;
-    if (UMD_LOG_TRACE <= UMD_LOG_CEILING && atomic_load_explicit(&umd_log_this_module.level, memory_order_relaxed) >= UMD_LOG_TRACE) {
-        char args[256];
-        umd_call_entry_format(e, args, sizeof(args));
-        UMD_LOG(UMD_LOG_TRACE, "enter %s %s", name, args);
-    }
+    if (traced(site->enter))
+        umd_log_emit(site->enter, args);
+    e->start_stamp = umd_stamp();
 }
 
 static bool allowed(const struct umd_api_call *call, umdStatus st)
@@ -58,7 +66,7 @@ static void deliver(struct umd_diag_thread *t, const char *name, umdStatus st)
         return;
     }
     if (!s->open)
-        (void)umd_record_raise(&umd_log_this_module, name, "", 0, st, (umdRecordId){ 0 }, "origin=unrecorded raw=%d", (int)st);
+        (void)umd_record_raise(&umd_api_log_module, name, "", 0, st, (umdRecordId){ 0 }, "origin=unrecorded raw=%d", (int)st);
     if (!s->open)
         return;
     if (s->rec.code != (int32_t)st) /* translated without UMD_HOP_AS: the chain shows it all the same */
@@ -78,7 +86,7 @@ static void finish_call(struct umd_diag_thread *t, umdStatus st)
     if (t->call_seq - seq > UMD_CALLS)
         return; /* more than 32 calls inside: its entry is gone */
     t->calls[seq % UMD_CALLS].code = st;
-    t->calls[seq % UMD_CALLS].end_ns = umd_sys()->mono_ns() + 1; /* never 0, which means under way */
+    t->calls[seq % UMD_CALLS].end_stamp = umd_stamp() | 1; /* never 0, which means under way */
 }
 
 umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st)
@@ -88,8 +96,8 @@ umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st)
 
     if (!allowed(call, st)) {
         const char *kind = umd_status_known(st) ? "undocumented" : "unknown";
-        st = umd_record_raise(&umd_log_this_module, call->name, "", 0, UMD_ERR_INTERNAL_CODE, umd_record_take_cause(),
-                              "raw=%d name=%s kind=%s call=%s", (int)raw, umdStatusName(raw), kind, call->name);
+        st = umd_record_raise(&umd_api_log_module, call->site->name, "", 0, UMD_ERR_INTERNAL_CODE, umd_record_take_cause(),
+                              "raw=%d name=%s kind=%s call=%s", (int)raw, umdStatusName(raw), kind, call->site->name);
     }
     if (!t || t->depth == 0)
         return st;
@@ -97,10 +105,11 @@ umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st)
     finish_call(t, st);
     t->depth--;
     if (st < 0)
-        deliver(t, call->name, st);
+        deliver(t, call->site->name, st);
     else if (s->open && s->rec.call_depth > t->depth)
         umd_record_end(s, UMD_RECORD_SWALLOWED); /* raised in this call, which says that all is well */
-    UMD_LOG(UMD_LOG_TRACE, "exit %s code=%s", call->name, umdStatusName(st));
+    if (traced(call->site->exit))
+        umd_log_emit(call->site->exit, (const uint64_t[]){ UMD_LOG_BITS(umdStatusName(st)) });
     return st;
 }
 
@@ -120,7 +129,7 @@ umdStatus umdGetLastErrorDetail(umdErrorDetail *detail)
 
 void umd_call_entry_format(const struct umd_call_entry *e, char *buf, size_t size)
 {
-    umd_log_decode(buf, size, e->fmt, e->args, e->args_B);
+    umd_log_decode(buf, size, e->site->args_fmt, e->args, e->args_B);
 }
 
 uint32_t umd_callring_format(char *buf, size_t size)
@@ -137,8 +146,8 @@ uint32_t umd_callring_format(char *buf, size_t size)
         const struct umd_call_entry *e = &t->calls[(t->call_seq - 1 - i) % UMD_CALLS];
         char args[256];
         umd_call_entry_format(e, args, sizeof(args));
-        int n = snprintf(buf + at, size - at, "%s(%s) -> %s\n", e->name, args,
-                         e->end_ns ? umdStatusName((umdStatus)e->code) : "under way");
+        int n = snprintf(buf + at, size - at, "%s(%s) -> %s\n", e->site->name, args,
+                         e->end_stamp ? umdStatusName((umdStatus)e->code) : "under way");
         if (n < 0 || (size_t)n >= size - at) {
             if (size)
                 buf[at] = '\0'; /* whole lines only */

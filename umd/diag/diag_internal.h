@@ -10,16 +10,15 @@
 
 #define UMD_SCOPES 5u       /* the base and 4 nested */
 #define UMD_CALLS 32u
-#define UMD_CALL_ARGS_B 112u
+#define UMD_CALL_ARGS_B (8u * UMD_LOG_ARGS_MAX)
 
 struct umd_log_ring;
 
 /* One public call of the thread; arguments stay encoded until a report asks for them. */
 struct umd_call_entry {
-    const char *name;
-    const char *fmt;
-    uint64_t start_ns;
-    uint64_t end_ns;    /* 0 while under way */
+    const struct umd_api_site *site;
+    uint64_t start_stamp;
+    uint64_t end_stamp; /* 0 while under way */
     int32_t code;
     uint32_t args_B;
     uint8_t args[UMD_CALL_ARGS_B];
@@ -56,9 +55,13 @@ struct umd_diag_thread {
     struct umd_call_entry calls[UMD_CALLS];
     uint64_t call_at[16];       /* call_seq of the calls under way, by depth */
     struct umd_log_ring *ring;
+    uint32_t busy;              /* an entry is being put: a signal handler that logs now must keep off the ring */
     uint32_t ordinal, ordinal_epoch; /* logical thread id of stepped runs */
 };
 
+/* Initial-exec: readable from a signal handler, and by one instruction. */
+extern __thread struct umd_diag_thread *umd_diag_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread uint32_t umd_diag_inside_count __attribute__((tls_model("initial-exec"), visibility("hidden")));
 /* NULL where the host has no memory for it: callers degrade. */
 struct umd_diag_thread *umd_diag_thread_get(void);
 /* As above but never creates. */

@@ -6,9 +6,8 @@
 #include "diag_internal.h"
 #include "log_internal.h"
 
-/* Initial-exec: eight bytes and a counter, readable from a signal handler. */
-static __thread struct umd_diag_thread *self __attribute__((tls_model("initial-exec")));
-static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
+__thread struct umd_diag_thread *umd_diag_self __attribute__((tls_model("initial-exec")));
+__thread uint32_t umd_diag_inside_count __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static bool key_made;
 
@@ -16,7 +15,7 @@ static void thread_end(void *arg)
 {
     struct umd_diag_thread *t = arg;
 
-    self = NULL;
+    umd_diag_self = NULL;
     for (uint32_t i = 0; i < UMD_SCOPES; i++)
         if (t->scopes[i].open)
             umd_record_end(&t->scopes[i], UMD_RECORD_SWALLOWED);
@@ -27,14 +26,14 @@ static void thread_end(void *arg)
 
 __attribute__((constructor(101))) static void make_key(void) { key_made = pthread_key_create(&key, thread_end) == 0; }
 
-struct umd_diag_thread *umd_diag_thread_peek(void) { return self; }
+struct umd_diag_thread *umd_diag_thread_peek(void) { return umd_diag_self; }
 
 struct umd_diag_thread *umd_diag_thread_get(void)
 {
     int saved = errno;
 
-    if (__builtin_expect(self != NULL, 1))
-        return self;
+    if (__builtin_expect(umd_diag_self != NULL, 1))
+        return umd_diag_self;
     if (!key_made)
         return NULL;
     struct umd_diag_thread *t = umd_diag_alloc(sizeof(*t));
@@ -42,18 +41,18 @@ struct umd_diag_thread *umd_diag_thread_get(void)
         umd_diag_free(t);
         t = NULL;
     }
-    self = t;
+    umd_diag_self = t;
     errno = saved;
     return t;
 }
 
 bool umd_diag_enter(void)
 {
-    if (inside)
+    if (umd_diag_inside_count)
         return false;
-    inside++;
+    umd_diag_inside_count++;
     return true;
 }
 
-void umd_diag_leave(void) { inside--; }
-bool umd_diag_inside(void) { return inside != 0; }
+void umd_diag_leave(void) { umd_diag_inside_count--; }
+bool umd_diag_inside(void) { return umd_diag_inside_count != 0; }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* log_encode.c - printf arguments as raw bytes, and back to text. One scanner of conversions serves both ways. */
-#include <errno.h>
+/* log_encode.c - arguments of a format as raw bytes, and back to text. One scanner of conversions serves both ways. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "log_encode.h"
 #include "sys.h"
 
-enum arg_kind { ARG_NONE, ARG_INT, ARG_LONG, ARG_LLONG, ARG_INTMAX, ARG_SIZE, ARG_PTRDIFF, ARG_DOUBLE, ARG_LDOUBLE,
-                ARG_STRING, ARG_WSTRING, ARG_POINTER, ARG_ERRNO, ARG_COUNT_PTR, ARG_WCHAR, ARG_BAD };
+/* Each but text is 8 bytes, so that a call without text is copied as it is. */
+enum arg_kind { ARG_NONE, ARG_INT, ARG_LONG, ARG_DOUBLE, ARG_STRING, ARG_POINTER, ARG_COUNT_PTR, ARG_BAD };
 
 /* One conversion of a format: "%-*.*lld". */
 struct conv {
@@ -22,32 +20,18 @@ struct conv {
     char letter;
 };
 
-static enum arg_kind int_kind(const char *length)
-{
-    if (length[0] == 'l')
-        return length[1] == 'l' ? ARG_LLONG : ARG_LONG;
-    switch (length[0]) {
-    case 'q': return ARG_LLONG;
-    case 'j': return ARG_INTMAX;
-    case 'z': return ARG_SIZE;
-    case 't': return ARG_PTRDIFF;
-    default: return ARG_INT;
-    }
-}
-
-static enum arg_kind kind_of(char letter, const char *length)
+static enum arg_kind kind_of(char letter, char length)
 {
     switch (letter) {
     case 'd': case 'i': case 'u': case 'x': case 'X': case 'o':
-        return int_kind(length);
+        return length && length != 'h' ? ARG_LONG : ARG_INT;
     case 'c':
-        return length[0] == 'l' ? ARG_WCHAR : ARG_INT;
+        return length == 'l' ? ARG_BAD : ARG_INT;
     case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
-        return length[0] == 'L' ? ARG_LDOUBLE : ARG_DOUBLE;
+        return ARG_DOUBLE;
     case 's':
-        return length[0] == 'l' ? ARG_WSTRING : ARG_STRING;
+        return length == 'l' ? ARG_BAD : ARG_STRING;
     case 'p': return ARG_POINTER;
-    case 'm': return ARG_ERRNO;
     case 'n': return ARG_COUNT_PTR;
     case '%': return ARG_NONE;
     default: return ARG_BAD;
@@ -78,10 +62,9 @@ static bool next_conv(const char **p, struct conv *c)
         for (; *s >= '0' && *s <= '9'; s++)
             c->precision = c->precision < 100000 ? c->precision * 10 + (*s - '0') : c->precision;
     }
-    char length[3] = "";
-    for (size_t i = 0; *s && strchr("hlLqjzt", *s); s++)
-        if (i < 2)
-            length[i++] = *s;
+    char length = '\0';
+    for (; *s && strchr("hlLqjzt", *s); s++)
+        length = *s;
     c->letter = *s;
     c->kind = *s ? kind_of(*s, length) : ARG_BAD;
     c->end = *s ? s + 1 : s;
@@ -105,8 +88,6 @@ static void put(struct out *o, const void *bytes, size_t n)
     o->used += n;
 }
 
-static void put_u64(struct out *o, uint64_t v) { put(o, &v, sizeof(v)); }
-
 /* Length, then the bytes; NULL is length 0xffff. Cut to what fits. */
 static void put_string(struct out *o, const char *s, int precision)
 {
@@ -128,69 +109,25 @@ static void put_string(struct out *o, const char *s, int precision)
     put(o, s, len);
 }
 
-/* Wide strings are kept to what ASCII can show. */
-static void put_wide(struct out *o, const wchar_t *w, int precision)
-{
-    char narrow[128];
-    size_t n = 0;
-
-    if (!w) {
-        put_string(o, NULL, -1);
-        return;
-    }
-    for (; n + 1 < sizeof(narrow) && (precision < 0 || n < (size_t)precision) && w[n]; n++)
-        narrow[n] = w[n] >= L' ' && w[n] < 127 ? (char)w[n] : '?';
-    narrow[n] = '\0';
-    put_string(o, narrow, -1);
-}
-
-/* All that the va_list holds for one conversion. va_list travels by pointer, since it may be an array type. */
-struct args { va_list ap; };
-
-static void put_arg(struct out *o, const struct conv *c, struct args *a, int precision, int saved_errno)
-{
-    long double ld;
-    double d;
-
-    switch (c->kind) {
-    case ARG_NONE: break;
-    case ARG_INT: put_u64(o, (uint64_t)(int64_t)va_arg(a->ap, int)); break;
-    case ARG_LONG: put_u64(o, (uint64_t)va_arg(a->ap, long)); break;
-    case ARG_LLONG: put_u64(o, (uint64_t)va_arg(a->ap, long long)); break;
-    case ARG_INTMAX: put_u64(o, (uint64_t)va_arg(a->ap, intmax_t)); break;
-    case ARG_SIZE: put_u64(o, va_arg(a->ap, size_t)); break;
-    case ARG_PTRDIFF: put_u64(o, (uint64_t)va_arg(a->ap, ptrdiff_t)); break;
-    case ARG_DOUBLE: d = va_arg(a->ap, double); put(o, &d, sizeof(d)); break;
-    case ARG_LDOUBLE: ld = va_arg(a->ap, long double); put(o, &ld, sizeof(ld)); break;
-    case ARG_STRING: put_string(o, va_arg(a->ap, const char *), precision); break;
-    case ARG_WSTRING: put_wide(o, va_arg(a->ap, const wchar_t *), precision); break;
-    case ARG_POINTER: put_u64(o, (uint64_t)(uintptr_t)va_arg(a->ap, void *)); break;
-    case ARG_COUNT_PTR: (void)va_arg(a->ap, void *); break; /* %n writes to memory: never done from a log */
-    case ARG_ERRNO: put_u64(o, (uint64_t)saved_errno); break;
-    case ARG_WCHAR: put_u64(o, (uint64_t)va_arg(a->ap, wint_t)); break;
-    case ARG_BAD: break;
-    }
-}
-
-size_t umd_log_encode(uint8_t *buf, size_t size, const char *fmt, va_list ap)
+size_t umd_log_encode(uint8_t *buf, size_t size, const char *fmt, const uint64_t *args, uint32_t count)
 {
     struct out o = { .buf = buf, .size = size };
-    int saved_errno = errno;
-    struct args a;
+    const uint64_t *end = args + count;
     struct conv c;
 
-    va_copy(a.ap, ap);
     for (const char *p = fmt; next_conv(&p, &c) && c.kind != ARG_BAD;) {
-        int precision = c.precision;
-        if (c.star_width)
-            put_u64(&o, (uint64_t)(int64_t)va_arg(a.ap, int));
-        if (c.star_precision) {
-            precision = va_arg(a.ap, int);
-            put_u64(&o, (uint64_t)(int64_t)precision);
-        }
-        put_arg(&o, &c, &a, precision, saved_errno);
+        uint32_t stars = (uint32_t)c.star_width + (uint32_t)c.star_precision;
+        uint32_t needs = stars + (c.kind != ARG_NONE);
+        if (needs > (size_t)(end - args))
+            break;
+        int precision = c.star_precision ? (int)args[stars - 1] : c.precision;
+        put(&o, args, stars * sizeof(*args));
+        if (c.kind == ARG_STRING)
+            put_string(&o, (const char *)(uintptr_t)args[stars], precision);
+        else if (c.kind != ARG_NONE)
+            put(&o, args + stars, sizeof(*args));
+        args += needs;
     }
-    va_end(a.ap);
     return o.used;
 }
 
@@ -313,16 +250,12 @@ static void add_number(struct text *t, const struct conv *c, struct in *in)
     size_t room = t->size - t->used;
     char spec[96];
 
-    if (c->kind == ARG_DOUBLE || c->kind == ARG_LDOUBLE) {
+    if (c->kind == ARG_DOUBLE) {
         double d = 0;
-        long double ld = 0;
-        spec_of(c, in, c->kind == ARG_LDOUBLE ? "L" : "", spec, sizeof(spec));
-        if (c->kind == ARG_LDOUBLE)
-            get(in, &ld, sizeof(ld));
-        else
-            get(in, &d, sizeof(d));
+        spec_of(c, in, "", spec, sizeof(spec));
+        get(in, &d, sizeof(d));
         if (!in->cut)
-            added(t, c->kind == ARG_LDOUBLE ? snprintf(to, room, spec, ld) : snprintf(to, room, spec, d));
+            added(t, snprintf(to, room, spec, d));
         return;
     }
     bool plain_char = c->letter == 'c';
@@ -346,7 +279,7 @@ static void add_conv(struct text *t, const struct conv *c, struct in *in)
     case ARG_NONE:
         add(t, "%", 1);
         break;
-    case ARG_STRING: case ARG_WSTRING:
+    case ARG_STRING:
         add_string(t, c, in);
         break;
     case ARG_POINTER: /* an address would make two equal runs differ */
@@ -357,13 +290,8 @@ static void add_conv(struct text *t, const struct conv *c, struct in *in)
             snprintf(number, sizeof(number), "0x%llx", (unsigned long long)v);
         add(t, number, strlen(number));
         break;
-    case ARG_ERRNO: {
-        char text[80];
-        const char *s = strerror_r((int)get_i64(in), text, sizeof(text));
-        add(t, s, strlen(s));
-        break;
-    }
-    case ARG_COUNT_PTR:
+    case ARG_COUNT_PTR: /* %n writes to memory: never done from a log */
+        (void)get_i64(in);
         break;
     default:
         add_number(t, c, in);

@@ -69,7 +69,10 @@ void umd_log_sink_close(struct umd_log_sink *s);
 void umd_log_sink_child(struct umd_log_sink *s);
 
 /* ---- writer: log_writer.c ---- */
-void umd_log_wake(umdLogLevel level);
+/* After an entry is in a ring: wakes the writer if it sleeps; at_once: it is not to wait for a batch either. */
+void umd_log_wake(bool at_once);
+/* Somebody drains the rings; and: it will look at them by itself. Read on the hot path. */
+extern _Atomic(bool) umd_log_has_writer __attribute__((visibility("hidden"))), umd_log_writer_awake __attribute__((visibility("hidden")));
 /* True: nobody drains the rings, so the caller writes by itself. */
 bool umd_log_is_sync(void);
 void umd_log_write_now(struct umd_log_line *line);

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "log_internal.h"
+#include "log_site.h"
 
 #define RULES_MAX 32u
 
@@ -94,17 +95,18 @@ static void refresh_locked(void)
         atomic_store_explicit(&m->level, (int)umd_log_level_max(m->name), memory_order_relaxed);
 }
 
-void umd_log_module_register(umdLogModule *module)
+void umd_log_module_register(umdLogModule *module, umdLogSite *sites, umdLogSite *sites_end)
 {
     umd_mutex_lock(&registry_lock);
     module->next = modules;
     modules = module;
+    umd_log_sites_add(sites, sites_end);
     atomic_store_explicit(&module->level, (int)umd_log_level_max(module->name), memory_order_relaxed);
     umd_mutex_unlock(&registry_lock);
 }
 
 /* The module's texts may be unmapped next: what names them has to be out first. */
-void umd_log_module_unregister(umdLogModule *module)
+void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites)
 {
     umdLogFlush(2000);
     umd_mutex_lock(&registry_lock);
@@ -114,6 +116,7 @@ void umd_log_module_unregister(umdLogModule *module)
             break;
         }
     }
+    umd_log_sites_remove(sites);
     umd_mutex_unlock(&registry_lock);
 }
 

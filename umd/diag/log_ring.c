@@ -6,55 +6,57 @@
 #include "log_ring.h"
 
 static _Atomic(struct umd_log_ring *) rings;
-static _Atomic(uint64_t) dropped_by_dead; /* of rings that are freed */
+static _Atomic(uint64_t) dropped;
 
-bool umd_log_ring_put(struct umd_log_ring *ring, struct umd_log_entry *entry, const void *payload)
+/* Sets the limit anew. A half full ring passes here once more, so that its owner can call for the writer. */
+struct umd_log_entry *umd_log_ring_reserve_slow(struct umd_log_ring *ring, uint32_t size_B)
 {
-    uint32_t size_B = (uint32_t)((sizeof(*entry) + entry->payload_B + 7) & ~(size_t)7);
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    uint32_t at = (uint32_t)(head % UMD_RING_B);
-    uint32_t pad = at + size_B > UMD_RING_B ? UMD_RING_B - at : 0; /* entries lie in one piece */
+    uint64_t data_end = (head | (UMD_RING_B - 1)) + 1;
 
-    if (head + pad + size_B - tail > UMD_RING_B) {
-        atomic_fetch_add_explicit(&ring->dropped, 1, memory_order_relaxed);
-        return false;
+    if (head + size_B > data_end) { /* entries lie in one piece */
+        if (data_end + size_B - tail > UMD_RING_B)
+            return NULL;
+        struct umd_log_entry *pad = umd_log_ring_at(ring, head);
+        pad->size_B = (uint32_t)(data_end - head);
+        pad->site_id = UMD_ENTRY_PAD;
+        head = data_end;
+        data_end += UMD_RING_B;
+        atomic_store_explicit(&ring->head, head, memory_order_release);
     }
-    if (pad) {
-        const uint32_t pad_head[2] = { pad, UMD_ENTRY_PAD };
-        memcpy(ring->data + at, pad_head, sizeof(pad_head));
-        at = 0;
-    }
-    entry->size_B = size_B;
-    memcpy(ring->data + at, entry, sizeof(*entry));
-    memcpy(ring->data + at + sizeof(*entry), payload, entry->payload_B);
-    atomic_store_explicit(&ring->head, head + pad + size_B, memory_order_release);
-    return true;
-}
-
-const struct umd_log_entry *umd_log_ring_peek(struct umd_log_ring *ring)
-{
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-
-    if (tail == head)
+    if (head + size_B - tail > UMD_RING_B)
         return NULL;
-    const uint32_t *front = (const uint32_t *)(ring->data + tail % UMD_RING_B);
-    if (front[1] == UMD_ENTRY_PAD) {
-        tail += front[0];
-        atomic_store_explicit(&ring->tail, tail, memory_order_release);
-    }
-    return (const struct umd_log_entry *)(ring->data + tail % UMD_RING_B);
+    uint64_t half = tail + UMD_RING_B / 2, end = head + size_B > half ? tail + UMD_RING_B : half;
+    ring->limit = end < data_end ? end : data_end;
+    return umd_log_ring_at(ring, head);
 }
 
-void umd_log_ring_take(struct umd_log_ring *ring, const struct umd_log_entry *entry)
+static void find_front(struct umd_log_ring *ring, uint64_t tail)
 {
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-
-    atomic_store_explicit(&ring->tail, tail + entry->size_B, memory_order_release);
+    if (tail != ring->seen_head && umd_log_ring_at(ring, tail)->site_id == UMD_ENTRY_PAD)
+        tail += umd_log_ring_at(ring, tail)->size_B;
+    atomic_store_explicit(&ring->tail, tail, memory_order_release);
+    ring->front = tail != ring->seen_head ? umd_log_ring_at(ring, tail) : NULL;
 }
 
-bool umd_log_ring_crowded(struct umd_log_ring *ring)
+void umd_log_ring_look(struct umd_log_ring *ring)
+{
+    ring->seen_head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    find_front(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed));
+}
+
+void umd_log_ring_take(struct umd_log_ring *ring)
+{
+    find_front(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->front->size_B);
+}
+
+static bool is_empty(const struct umd_log_ring *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_acquire) == atomic_load_explicit(&ring->tail, memory_order_relaxed);
+}
+
+bool umd_log_ring_crowded(const struct umd_log_ring *ring)
 {
     return atomic_load_explicit(&ring->head, memory_order_relaxed) - atomic_load_explicit(&ring->tail, memory_order_relaxed) > UMD_RING_B / 2;
 }
@@ -65,6 +67,7 @@ struct umd_log_ring *umd_log_ring_create(void)
 
     if (!ring)
         return NULL;
+    ring->tid = umd_sys()->tid();
     struct umd_log_ring *first = atomic_load_explicit(&rings, memory_order_relaxed);
     do
         ring->next = first;
@@ -74,18 +77,20 @@ struct umd_log_ring *umd_log_ring_create(void)
 
 struct umd_log_ring *umd_log_ring_first(void) { return atomic_load_explicit(&rings, memory_order_acquire); }
 
+bool umd_log_rings_empty(void)
+{
+    for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next)
+        if (!is_empty(r))
+            return false;
+    return true;
+}
+
 void umd_log_ring_orphan(struct umd_log_ring *ring) { atomic_store_explicit(&ring->orphan, true, memory_order_release); }
 
 static bool dead(struct umd_log_ring *ring)
 {
     /* Orphan first: what was put before it is then seen. */
-    return atomic_load_explicit(&ring->orphan, memory_order_acquire) && !umd_log_ring_peek(ring);
-}
-
-static void free_ring(struct umd_log_ring *ring)
-{
-    atomic_fetch_add(&dropped_by_dead, atomic_load(&ring->dropped));
-    umd_diag_free(ring);
+    return atomic_load_explicit(&ring->orphan, memory_order_acquire) && is_empty(ring);
 }
 
 /* Only the head of the list changes under others' hands: pushes go there. */
@@ -101,27 +106,24 @@ void umd_log_ring_reap(void)
             continue;
         }
         prev->next = r->next;
-        free_ring(r);
+        umd_diag_free(r);
     }
     struct umd_log_ring *expected = first;
     if (dead(first) && atomic_compare_exchange_strong(&rings, &expected, first->next))
-        free_ring(first);
+        umd_diag_free(first);
 }
 
-uint64_t umd_log_ring_dropped_total(void)
-{
-    uint64_t total = atomic_load(&dropped_by_dead);
-
-    for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next)
-        total += atomic_load_explicit(&r->dropped, memory_order_relaxed);
-    return total;
-}
+void umd_log_count_dropped(void) { atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed); }
+uint64_t umd_log_dropped(void) { return atomic_load_explicit(&dropped, memory_order_relaxed); }
 
 void umd_log_ring_child(struct umd_log_ring *own)
 {
     for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next) {
         atomic_store(&r->tail, atomic_load(&r->head));
-        if (r != own)
+        r->front = NULL;
+        if (r == own)
+            r->tid = umd_sys()->tid();
+        else
             atomic_store(&r->orphan, true);
     }
 }

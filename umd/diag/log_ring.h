@@ -9,47 +9,77 @@
 
 #include <umd/umd_log.h>
 
-#define UMD_RING_B 65536u
+#define UMD_RING_B 262144u /* a power of two: some 4,000 short entries */
 
-enum umd_log_kind { UMD_ENTRY_PAD, UMD_ENTRY_SITE, UMD_ENTRY_TEXT };
-
-/* In the ring, 8-byte aligned, its payload behind it. A pad has size_B and kind only. */
+/* In the ring, 8-byte aligned, its payload behind it. Of a pad only size_B and site_id count. */
 struct umd_log_entry {
     uint32_t size_B;            /* with payload, rounded up to 8 */
-    uint32_t kind;
-    uint32_t payload_B;
-    uint32_t tid, depth;
-    int32_t code;
-    uint64_t mono_ns;
+    uint32_t site_id;           /* or one of the below */
+    uint64_t stamp;
     uint64_t context_id;
-    const umdLogSite *site;     /* UMD_ENTRY_SITE: payload is the encoded arguments */
+    uint32_t depth;
+    uint32_t payload_B;         /* of a site: the encoded arguments; of a text: struct umd_log_entry_text and its strings */
+};
+#define UMD_ENTRY_PAD 0u
+#define UMD_ENTRY_TEXT UINT32_MAX
+
+/* Behind an entry of text; behind it module, func, file, trace id and message, each ended. */
+struct umd_log_entry_text {
     umdRecordId record;
+    int32_t code;
     uint32_t line;
-    uint32_t level;             /* UMD_ENTRY_TEXT: payload is module, func, file, trace id and message, each ended */
+    uint32_t level;
+    uint32_t reserved;
 };
 
 struct umd_log_ring {
     _Atomic(uint64_t) head;     /* producer's: bytes ever put */
-    _Atomic(uint64_t) dropped;
+    uint64_t limit;             /* producer's: head may go so far without a look at tail; never beyond the end of data */
+    uint32_t tid;               /* of the producer */
     _Atomic(bool) orphan;
     struct umd_log_ring *next;  /* the drain's */
     _Alignas(64) _Atomic(uint64_t) tail; /* consumer's */
+    uint64_t seen_head;         /* consumer's: entries up to here are known to be whole */
+    const struct umd_log_entry *front; /* consumer's: oldest entry, NULL: none before seen_head */
     _Alignas(64) uint8_t data[UMD_RING_B];
 };
 
-/* Producer. False: no room, counted. */
-bool umd_log_ring_put(struct umd_log_ring *ring, struct umd_log_entry *entry, const void *payload);
-/* Consumer: the oldest entry, NULL when empty; stays until taken. */
-const struct umd_log_entry *umd_log_ring_peek(struct umd_log_ring *ring);
-void umd_log_ring_take(struct umd_log_ring *ring, const struct umd_log_entry *entry);
+/* Producer: room for an entry of size_B (a multiple of 8) in one piece, which umd_log_ring_commit makes visible. NULL: no room; not counted. */
+static inline struct umd_log_entry *umd_log_ring_at(struct umd_log_ring *ring, uint64_t head)
+{
+    return (struct umd_log_entry *)(ring->data + (head & (UMD_RING_B - 1)));
+}
+struct umd_log_entry *umd_log_ring_reserve_slow(struct umd_log_ring *ring, uint32_t size_B);
+static inline struct umd_log_entry *umd_log_ring_reserve(struct umd_log_ring *ring, uint32_t size_B)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+
+    if (__builtin_expect(head + size_B > ring->limit, 0))
+        return umd_log_ring_reserve_slow(ring, size_B);
+    return umd_log_ring_at(ring, head);
+}
+static inline void umd_log_ring_commit(struct umd_log_ring *ring, uint32_t size_B)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    atomic_store_explicit(&ring->head, head + size_B, memory_order_release);
+}
+
+/* Consumer: what is in the ring now; then front is the oldest entry. */
+void umd_log_ring_look(struct umd_log_ring *ring);
+/* Consumer: done with front; the next one of what was seen takes its place. */
+void umd_log_ring_take(struct umd_log_ring *ring);
 /* More than half full: the writer should not sleep on. */
-bool umd_log_ring_crowded(struct umd_log_ring *ring);
+bool umd_log_ring_crowded(const struct umd_log_ring *ring);
 
 /* The list of all rings. Push from any thread; the rest under the drain lock. */
 struct umd_log_ring *umd_log_ring_create(void);
 struct umd_log_ring *umd_log_ring_first(void);
+/* No ring holds anything, at this moment. */
+bool umd_log_rings_empty(void);
 void umd_log_ring_reap(void);
-uint64_t umd_log_ring_dropped_total(void);
+/* Entries for which there was no room, in any ring. */
+void umd_log_count_dropped(void);
+uint64_t umd_log_dropped(void);
 /* In a forked child: forgets what the parent will write. */
 void umd_log_ring_child(struct umd_log_ring *own);
 

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* log_writer.c - the background thread: takes entries out of the rings in order of time and hands them to the sinks. */
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "emergency.h"
 #include "log_internal.h"
+#include "log_fold.h"
 #include "log_ring.h"
+#include "log_site.h"
 #include "log_sinks.h"
+#include "stamp.h"
 
 #define BATCH_MS 50
+#define EXIT_S 2                /* a blocked sink holds up the end of the process no longer */
+#define TELL_NS 1000000000ull   /* drops are told at most this often */
 
 enum { WRITER_NONE, WRITER_STARTING, WRITER_RUNNING, WRITER_SYNC, WRITER_STOPPED };
 
@@ -21,11 +29,13 @@ static struct umd_mutex flush_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "
 static struct umd_cond flush_cond;
 static uint64_t flush_wanted, flush_done;           /* under flush_lock */
 static _Atomic(int) state;
-static _Atomic(bool) wake_pending, urgent, stop, draining;
+static _Atomic(bool) urgent, stop;
+_Atomic(bool) umd_log_has_writer, umd_log_writer_awake;
+static bool have_barrier;                           /* membarrier works: the writer may sleep without a time-out */
 static _Atomic(int) wake_fd = -1;
 static pthread_t thread;
 static _Atomic(uint64_t) records;
-static bool dropped_warned;                         /* under drain_lock */
+static uint64_t dropped_told, dropped_told_ns;      /* under drain_lock */
 
 static const char *next_text(const char **at)
 {
@@ -35,106 +45,175 @@ static const char *next_text(const char **at)
     return s;
 }
 
-static void write_entry_locked(const struct umd_log_entry *e, uint64_t real_offset_ns, uint64_t observed_ns)
-{
-    const char *payload = (const char *)(e + 1);
-    struct umd_log_line line = {
-        .level = (umdLogLevel)e->level, .line = e->line, .code = e->code, .mono_ns = e->mono_ns, .real_ns = e->mono_ns + real_offset_ns,
-        .observed_ns = observed_ns, .context_id = e->context_id, .record = e->record, .pid = umd_sys()->pid(), .tid = e->tid, .depth = e->depth,
-    };
+/* One look at the clocks serves a whole round of the drain. */
+struct now {
+    struct umd_stamp_pair pair;
+    double slope;
+    uint64_t real_ns;
+};
 
-    if (e->kind == UMD_ENTRY_SITE) {
-        line.level = (umdLogLevel)e->site->level;
-        line.module = e->site->module->name;
-        line.func = e->site->func;
-        line.file = e->site->file;
-        line.line = e->site->line;
-        line.site = e->site;
-        line.args = (const uint8_t *)payload;
-        line.args_B = e->payload_B;
-    } else {
-        line.module = next_text(&payload);
-        line.func = next_text(&payload);
-        line.file = next_text(&payload);
-        line.trace_id = next_text(&payload);
-        line.message = next_text(&payload);
-        if (!*line.trace_id)
-            line.trace_id = NULL;
-    }
+static void put_line_locked(struct umd_log_line *line, uint64_t stamp, const struct now *now)
+{
+    line->mono_ns = umd_stamp_mono(stamp, now->pair, now->slope);
+    line->real_ns = now->real_ns - (now->pair.mono_ns - line->mono_ns);
+    line->observed_ns = now->real_ns;
+    line->pid = umd_sys()->pid();
     atomic_fetch_add_explicit(&records, 1, memory_order_relaxed);
-    umd_log_sinks_put(&line);
+    umd_log_sinks_put(line);
 }
 
-static void drain_locked(void)
+static void put_text_locked(const struct umd_log_entry *e, struct umd_log_line *line)
 {
-    uint64_t mono = umd_sys()->mono_ns(), real = umd_sys()->real_ns();
+    const struct umd_log_entry_text *text = (const struct umd_log_entry_text *)(e + 1);
+    const char *at = (const char *)(text + 1);
+
+    line->level = (umdLogLevel)text->level;
+    line->line = text->line;
+    line->code = text->code;
+    line->record = text->record;
+    line->module = next_text(&at);
+    line->func = next_text(&at);
+    line->file = next_text(&at);
+    line->trace_id = next_text(&at);
+    line->message = next_text(&at);
+    if (!*line->trace_id)
+        line->trace_id = NULL;
+}
+
+static void put_entry_locked(const struct umd_log_entry *e, uint32_t tid, const struct now *now)
+{
+    struct umd_log_line line = { .context_id = e->context_id, .tid = tid, .depth = e->depth };
+
+    if (e->site_id == UMD_ENTRY_TEXT) {
+        put_text_locked(e, &line);
+    } else {
+        const umdLogSite *site = umd_log_site_find(e->site_id);
+        if (!site)
+            return; /* of a library that went although it logged: nothing is left to tell the text by */
+        line.level = (umdLogLevel)site->level;
+        line.module = site->module->name;
+        line.func = site->func;
+        line.file = site->file;
+        line.line = site->line;
+        line.site = site;
+        line.site_id = e->site_id;
+        line.args = (const uint8_t *)(e + 1);
+        line.args_B = e->payload_B;
+    }
+    put_line_locked(&line, e->stamp, now);
+}
+
+static void put_folded_locked(const struct now *now)
+{
+    struct umd_log_folded f;
+    char message[sizeof(f.message) + 96];
+
+    while (umd_log_fold_take(&f)) {
+        struct umd_log_line line = { .level = UMD_LOG_ERROR, .module = f.module, .func = f.func, .file = f.file, .line = f.line, .code = f.code,
+                                     .record = f.record, .context_id = f.context_id, .tid = f.tid, .depth = f.depth, .message = message };
+        if (f.count > 1)
+            snprintf(message, sizeof(message), "%s folded=%u reason=\"as many more of this call site, while the ring was full\"", f.message, f.count - 1);
+        else
+            snprintf(message, sizeof(message), "%s", f.message);
+        put_line_locked(&line, f.stamp, now);
+    }
+}
+
+static void tell_dropped_locked(const struct now *now)
+{
+    uint64_t dropped = umd_log_dropped();
+    char message[160];
+
+    if (dropped == dropped_told || (dropped_told && now->pair.mono_ns - dropped_told_ns < TELL_NS))
+        return;
+    snprintf(message, sizeof(message), "log records were dropped, a thread's ring was full count=%" PRIu64 " total=%" PRIu64,
+             dropped - dropped_told, dropped);
+    umd_log_sinks_say(UMD_LOG_WARN, message, NULL);
+    dropped_told = dropped;
+    dropped_told_ns = now->pair.mono_ns;
+}
+
+/* What is in the rings at this moment, oldest first. Returns how many. */
+static uint32_t drain_locked(void)
+{
+    struct now now;
+    uint32_t count = 0;
 
     umd_mutex_assert_held(&drain_lock);
-    for (;;) {
+    for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next)
+        umd_log_ring_look(r);
+    now.pair = umd_stamp_now(&now.slope);
+    now.real_ns = umd_sys()->real_ns();
+    for (;; count++) {
         struct umd_log_ring *oldest = NULL;
-        const struct umd_log_entry *entry = NULL;
-        for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next) {
-            const struct umd_log_entry *e = umd_log_ring_peek(r);
-            if (e && (!entry || e->mono_ns < entry->mono_ns)) {
-                entry = e;
+        for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next)
+            if (r->front && (!oldest || r->front->stamp < oldest->front->stamp))
                 oldest = r;
-            }
-        }
-        if (!entry)
+        if (!oldest)
             break;
-        write_entry_locked(entry, real - mono, real);
-        umd_log_ring_take(oldest, entry);
+        put_entry_locked(oldest->front, oldest->tid, &now);
+        umd_log_ring_take(oldest);
     }
+    put_folded_locked(&now);
     umd_log_ring_reap();
-    uint64_t lost = umd_log_ring_dropped_total();
-    if (lost && !dropped_warned) {
-        char message[96];
-        snprintf(message, sizeof(message), "log records were dropped, a thread's ring was full count=%" PRIu64, lost);
-        umd_log_sinks_say(UMD_LOG_WARN, message, NULL);
-        dropped_warned = true;
-    }
+    tell_dropped_locked(&now);
     umd_log_sinks_flush();
+    return count;
 }
 
-static void drain(void)
+static uint32_t drain(void)
 {
     bool entered = umd_diag_enter();
 
     umd_mutex_lock(&drain_lock);
-    drain_locked();
+    uint32_t count = drain_locked();
     umd_mutex_unlock(&drain_lock);
     if (entered)
         umd_diag_leave();
+    return count;
 }
 
-static void wait_for_work(int fd)
+/*
+ * Asleep the writer has to be posted; awake it looks by itself every BATCH_MS, so that a log call costs no atomic exchange and no system call.
+ * A producer puts an entry, then reads umd_log_writer_awake; the writer clears that, then looks at the rings: one of the two sees the other, if a
+ * barrier lies in between on both sides. The producer's is membarrier(2) here, and where that cannot be had, a sleep that ends by itself.
+ */
+static void wait_for_work(int fd, bool had_work)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
     uint64_t posts;
+    int timeout_ms = BATCH_MS;
 
-    (void)poll(&p, 1, -1);
-    (void)!read(fd, &posts, sizeof(posts));
+    if (!had_work) {
+        atomic_store(&umd_log_writer_awake, false);
+        if (have_barrier)
+            (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+        timeout_ms = !umd_log_rings_empty() ? 0 : have_barrier ? -1 : 1000;
+    }
     if (!atomic_load(&urgent) && !atomic_load(&stop))
+        (void)poll(&p, 1, timeout_ms);
+    atomic_store(&umd_log_writer_awake, true);
+    if (!had_work && !atomic_load(&urgent) && !atomic_load(&stop)) {
+        (void)!read(fd, &posts, sizeof(posts));
         (void)poll(&p, 1, BATCH_MS); /* let a batch gather; only urgent news posts again */
+    }
     (void)!read(fd, &posts, sizeof(posts));
 }
 
 static void *writer(void *arg)
 {
     int fd = (int)(intptr_t)arg;
+    uint32_t had = 1;
 
     (void)umd_diag_enter(); /* for good: what the sinks do must not log */
     for (;;) {
-        wait_for_work(fd);
+        wait_for_work(fd, had != 0);
         umd_mutex_lock(&flush_lock);
         uint64_t wanted = flush_wanted;
         umd_mutex_unlock(&flush_lock);
         bool last = atomic_load(&stop);
-        atomic_store(&draining, true);
         atomic_store(&urgent, false);
-        atomic_store(&wake_pending, false);
-        drain();
-        atomic_store(&draining, false);
+        had = drain();
         umd_mutex_lock(&flush_lock);
         flush_done = wanted;
         umd_cond_broadcast(&flush_cond);
@@ -161,6 +240,12 @@ static int start_thread(int fd)
     return r;
 }
 
+static void set_state(int to)
+{
+    atomic_store(&state, to);
+    atomic_store(&umd_log_has_writer, to == WRITER_RUNNING && !umd_sys_stepped());
+}
+
 static void start(void)
 {
     int expected = WRITER_NONE;
@@ -170,10 +255,11 @@ static void start(void)
     bool entered = umd_diag_enter();
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     atomic_store(&wake_fd, fd);
+    have_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     bool ok = fd >= 0 && start_thread(fd) == 0;
     if (entered)
         umd_diag_leave();
-    atomic_store(&state, ok ? WRITER_RUNNING : WRITER_SYNC);
+    set_state(ok ? WRITER_RUNNING : WRITER_SYNC);
     if (!ok)
         drain();
 }
@@ -200,15 +286,14 @@ static void post(void)
         (void)!write(fd, &one, sizeof(one));
 }
 
-/* After an entry is in a ring. The exchange orders it before the writer's look at the rings. */
-void umd_log_wake(umdLogLevel level)
+void umd_log_wake(bool at_once)
 {
-    if (level <= UMD_LOG_WARN && !atomic_exchange(&urgent, true)) {
-        atomic_store(&wake_pending, true);
+    bool asleep = !atomic_load_explicit(&umd_log_writer_awake, memory_order_relaxed) && !atomic_exchange(&umd_log_writer_awake, true);
+
+    if (at_once && !atomic_load_explicit(&urgent, memory_order_relaxed))
+        asleep = !atomic_exchange(&urgent, true) || asleep;
+    if (asleep)
         post();
-    } else if (!atomic_exchange(&wake_pending, true)) {
-        post();
-    }
 }
 
 void umd_log_write_now(struct umd_log_line *line)
@@ -237,13 +322,10 @@ void umdLogFlush(uint32_t timeout_ms)
         drain();
         return;
     }
-    if (!atomic_load(&wake_pending) && !atomic_load(&draining) && !atomic_load(&wake_pending))
-        return; /* nothing was logged since the last drain ended */
     umd_mutex_lock(&flush_lock);
     uint64_t mine = ++flush_wanted;
     umd_mutex_unlock(&flush_lock);
     atomic_store(&urgent, true);
-    atomic_store(&wake_pending, true);
     post();
     umd_mutex_lock(&flush_lock);
     while (flush_done < mine)
@@ -256,25 +338,34 @@ void umdLogGetStats(umdLogStats *stats_out)
 {
     if (!stats_out)
         return;
-    umd_mutex_lock(&drain_lock);
-    uint64_t dropped = umd_log_ring_dropped_total();
-    umd_mutex_unlock(&drain_lock);
-    *stats_out = (umdLogStats){ .records = atomic_load(&records), .dropped = dropped, .emergency = umd_emergency_count() };
+    *stats_out = (umdLogStats){ .records = atomic_load(&records), .dropped = umd_log_dropped(), .emergency = umd_emergency_count() };
     umd_log_sinks_stats(stats_out);
 }
 
-void umd_log_step_reset(void) { drain(); }
+void umd_log_step_reset(void)
+{
+    drain();
+    set_state(atomic_load(&state));
+    umd_stamp_choose();
+}
 
 void umd_log_writer_init(void) { umd_cond_init(&flush_cond); }
 
 void umd_log_writer_fini(void)
 {
+    struct timespec until;
+
     if (atomic_load(&state) == WRITER_RUNNING) {
         atomic_store(&stop, true);
         post();
-        pthread_join(thread, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += EXIT_S;
+        if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+            atomic_store(&umd_log_has_writer, false);
+            return; /* a sink that blocks, a full pipe say, does not keep the process: its lines are in the emergency ring at best */
+        }
     }
-    atomic_store(&state, WRITER_STOPPED);
+    set_state(WRITER_STOPPED);
     drain();
 }
 
@@ -294,10 +385,9 @@ void umd_log_writer_atfork(int stage)
     int fd = atomic_exchange(&wake_fd, -1);
     if (fd >= 0)
         close(fd);
-    atomic_store(&state, WRITER_NONE);
-    atomic_store(&wake_pending, false);
+    set_state(WRITER_NONE);
+    atomic_store(&umd_log_writer_awake, false);
     atomic_store(&urgent, false);
-    atomic_store(&draining, false);
     flush_wanted = flush_done = 0;
     umd_cond_init(&flush_cond);
     umd_log_ring_child(t ? t->ring : NULL);

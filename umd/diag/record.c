@@ -37,7 +37,7 @@ const char *umd_record_api_name(const struct umd_diag_thread *t)
         return "";
     uint64_t seq = t->call_at[t->depth <= 16 ? t->depth - 1 : 15];
     const struct umd_call_entry *call = &t->calls[seq % UMD_CALLS];
-    return call->name ? call->name : "";
+    return call->site ? call->site->name : "";
 }
 
 static void log_swallowed(const umdErrorDetail *rec)

@@ -80,14 +80,46 @@ UMD_API umdStatus umd_record_import(const umdErrorDetail *detail);
 
 /* ---- Public API calls ---- */
 
+/** What is known of a public entry point: static, one per function. */
+struct umd_api_site {
+    const char *name;
+    const char *args_fmt;              /**< "key=value" figures of the arguments */
+    const umdLogSite *enter, *exit;    /**< what TRACE of module "umd.api" logs; NULL: compiled out */
+    uint8_t arg_count, has_strings;
+};
 /** First and last thing in every public entry point. Records the call in the thread's call ring (last 32), counts depth. */
 struct umd_api_call {
-    const char *name;
-    uint64_t start_ns;
+    const struct umd_api_site *site;
     const umdStatus *allowed;  /**< set before umd_api_enter (the struct starts as { 0 }): codes beyond success that this call may return; NULL: any of the table (B13) */
     uint32_t allowed_count;
 };
-UMD_API void umd_api_enter(struct umd_api_call *call, const char *name, const char *args_fmt, ...) __attribute__((format(printf, 3, 4)));
+/** The log module of all public calls. */
+extern UMD_API umdLogModule umd_api_log_module;
+#if UMD_DEBUG_ENABLE
+#  define UMD_API_TRACE_SITES(name_, args_fmt_, ...)                                                      \
+    static umdLogSite umd_api_traces_[2] __attribute__((section("umd_log_sites"), used)) = {              \
+        { .module = &umd_api_log_module, .func = (name_), .file = __FILE_NAME__, .fmt = "enter " args_fmt_, .line = __LINE__, \
+          .level = UMD_LOG_TRACE, .arg_count = UMD_LOG_COUNT(__VA_ARGS__), .has_strings = UMD_LOG_TEXTS(__VA_ARGS__) }, \
+        { .module = &umd_api_log_module, .func = (name_), .file = __FILE_NAME__, .fmt = "exit code=%s", .line = __LINE__, \
+          .level = UMD_LOG_TRACE, .arg_count = 1, .has_strings = 1 },                                     \
+    };
+#  define UMD_API_TRACE_SITE(i_) (&umd_api_traces_[i_])
+#else
+#  define UMD_API_TRACE_SITES(name_, args_fmt_, ...)
+#  define UMD_API_TRACE_SITE(i_) NULL
+#endif
+#define umd_api_enter(call_, name_, args_fmt_, ...)                                                      \
+    ({                                                                                                    \
+        UMD_API_TRACE_SITES(name_, args_fmt_, ##__VA_ARGS__)                                              \
+        static const struct umd_api_site umd_api_site_ = {                                                \
+            .name = (name_), .args_fmt = (args_fmt_), .enter = UMD_API_TRACE_SITE(0), .exit = UMD_API_TRACE_SITE(1), \
+            .arg_count = UMD_LOG_COUNT(__VA_ARGS__), .has_strings = UMD_LOG_TEXTS(__VA_ARGS__),           \
+        };                                                                                                \
+        (void)sizeof(umd_log_check_expr(args_fmt_, ##__VA_ARGS__));                                       \
+        const uint64_t umd_api_args_[] = { UMD_LOG_EACH(__VA_ARGS__) 0 };                                 \
+        umd_api_begin((call_), &umd_api_site_, umd_api_args_);                                            \
+    })
+UMD_API void umd_api_begin(struct umd_api_call *call, const struct umd_api_site *site, const uint64_t *args);
 /** Delivers the open record, if st failed, into the thread's last error; checks the code (B13). Value: st, or UMD_ERR_INTERNAL_CODE. */
 UMD_API umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st);
 

@@ -15,6 +15,7 @@
 
 #include "diag_internal.h"
 #include "fault_plan.h"
+#include "stamp.h"
 
 static _Atomic(bool) stepped;
 static _Atomic(uint64_t) step_clock_ns;
@@ -226,7 +227,12 @@ static const struct umd_sys default_table = {
 static _Atomic(const struct umd_sys *) table = &default_table;
 
 const struct umd_sys *umd_sys(void) { return atomic_load_explicit(&table, memory_order_acquire); }
-void umd_sys_set(const struct umd_sys *other) { atomic_store_explicit(&table, other ? other : &default_table, memory_order_release); }
+void umd_sys_set(const struct umd_sys *other)
+{
+    umdLogFlush(1000); /* what is in the rings has the old table's time */
+    atomic_store_explicit(&table, other ? other : &default_table, memory_order_release);
+    umd_stamp_choose();
+}
 const struct umd_sys *umd_sys_default(void) { return &default_table; }
 
 /* An injected failure here would lose the very error it is about: the site is left out, a test's own table is not. */

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 UMD_LOG_MODULE("umd.test.sink");
 
@@ -202,6 +204,8 @@ static ssize_t blocking_write(int fd, const void *buf, size_t n)
     return umd_sys_default()->write(fd, buf, n);
 }
 
+enum { MANY = 20000 };
+
 static void a_blocked_sink_blocks_nobody(void **state)
 {
     struct umd_sys table = *umd_sys_default();
@@ -217,8 +221,11 @@ static void a_blocked_sink_blocks_nobody(void **state)
     while (!atomic_load(&reached))
         usleep(1000);
     uint64_t start_ns = umd_sys()->mono_ns();
-    for (int i = 0; i < 5000; i++)
+    for (int i = 0; i < MANY; i++)
         UMD_LOG(UMD_LOG_INFO, "many i=%d", i);
+    for (int i = 0; i < 300; i++)
+        UMD_LOG(UMD_LOG_ERROR, "trouble i=%d", i);
+    UMD_LOG(UMD_LOG_ERROR, "other trouble x=%d", 2);
     umdLogFlush(50); /* gives up in time */
     uint64_t took_ns = umd_sys()->mono_ns() - start_ns;
     atomic_store(&blocked, false);
@@ -227,11 +234,53 @@ static void a_blocked_sink_blocks_nobody(void **state)
     assert_true(took_ns < 2000000000ull);
     umdLogGetStats(&after);
     uint64_t dropped = after.dropped - before.dropped;
-    assert_true(dropped > 0); /* 5000 do not fit in a ring */
-    assert_int_equal(after.records - before.records + dropped, 5001);
+    assert_true(dropped > 301); /* so many do not fit in a ring */
+    assert_int_equal(after.records - before.records + dropped, 1 + MANY + 301 + 2);
+    assert_int_equal(after.emergency - before.emergency, 301);
     const char *text = logged(scratch("blocked"));
     assert_int_equal(count_of(text, "log records were dropped"), 1);
-    assert_int_equal(count_of(text, "many i=") + dropped, 5000);
+    assert_int_equal(count_of(text, "many i=") + dropped, MANY + 301);
+    /* An error is not dropped: the first of a call site is kept, the others are counted. */
+    assert_int_equal(count_of(text, "trouble i="), 1);
+    assert_non_null(strstr(text, "trouble i=0 folded=299"));
+    assert_int_equal(count_of(text, "other trouble x=2 ["), 1);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static void logs_in_handler(int sig)
+{
+    UMD_LOG(UMD_LOG_ERROR, "in a handler sig=%d name=%s", sig, "alarm");
+    UMD_LOG(UMD_LOG_INFO, "also in a handler sig=%d", sig);
+}
+
+/* A handler that interrupts a log call must not spoil its entry, nor wait for it. */
+static void a_signal_handler_may_log(void **state)
+{
+    const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { 0 };
+    struct sigaction sa = { .sa_handler = logs_in_handler }, old;
+    const char *path = scratch("handler");
+    umdLogStats before, after;
+    unsigned sent = 0;
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    UMD_LOG(UMD_LOG_INFO, "the log is up x=%d", 0);
+    umdLogGetStats(&before);
+    assert_int_equal(sigaction(SIGALRM, &sa, &old), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    do {
+        UMD_LOG(UMD_LOG_INFO, "interrupted i=%u text=%s", sent, "some text that is copied");
+        umdLogGetStats(&after);
+        if (++sent % 1000 == 0)
+            umdLogFlush(1000);
+    } while (after.emergency - before.emergency < 50);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
+    const char *text = logged(path);
+    umdLogGetStats(&after);
+    assert_true(count_of(text, "in a handler sig=14") >= 1);
+    assert_int_equal(count_of(text, "text=some text that is copied ["), count_of(text, "interrupted i="));
+    assert_true(count_of(text, "interrupted i=") + after.dropped - before.dropped >= sent);
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
 }
 
@@ -380,7 +429,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(a_file_is_of_one_process),
         cmocka_unit_test(a_race_for_a_file_is_lost_cleanly), cmocka_unit_test(bad_path_is_one_clear_error),
-        cmocka_unit_test(full_disk_degrades_warns_once_and_recovers), cmocka_unit_test(a_blocked_sink_blocks_nobody),
+        cmocka_unit_test(full_disk_degrades_warns_once_and_recovers), cmocka_unit_test(a_blocked_sink_blocks_nobody), cmocka_unit_test(a_signal_handler_may_log),
         cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
         cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
         cmocka_unit_test(a_child_forked_before_the_first_line_has_its_own_file), cmocka_unit_test(bad_environment_only_degrades),

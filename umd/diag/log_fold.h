@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* log_fold.h - errors that found their thread's ring full: the first of each call site is kept, the others are counted. */
+#ifndef UMD_LOG_FOLD_H
+#define UMD_LOG_FOLD_H
+
+#include "log_internal.h"
+
+/* Any thread, lock-free, async-signal-safe. The emergency ring has the error already: here it waits for the writer's next round. */
+void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth);
+
+struct umd_log_folded {
+    uint64_t stamp, context_id;
+    umdRecordId record;
+    uint32_t line, tid, depth;
+    int32_t code;
+    uint32_t count;             /* the first, and as many more of the same call site less one */
+    char module[16], func[48], file[48];
+    char message[512];
+};
+/* The writer: takes one out. False: none (left). */
+bool umd_log_fold_take(struct umd_log_folded *out);
+/* Errors of more call sites than there is room for, so far: they are in the emergency ring alone. */
+uint64_t umd_log_fold_lost(void);
+
+#endif
