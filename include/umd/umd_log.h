@@ -3,7 +3,9 @@
 #ifndef UMD_LOG_H
 #define UMD_LOG_H
 
-#include <stdatomic.h>
+#ifndef __cplusplus
+#  include <stdatomic.h>
+#endif
 #include <stdint.h>
 
 #include <umd/umd_diag.h>
@@ -29,6 +31,9 @@ typedef enum umdLogLevel {
 #    define UMD_LOG_CEILING UMD_LOG_INFO
 #  endif
 #endif
+
+/* ---- Call sites: C only; C++ logs by umdLogMessage ---- */
+#ifndef __cplusplus
 
 /** One log module ("umd.mem"); one static object each, registered on first use by UMD_LOG_MODULE's constructor. */
 typedef struct umdLogModule {
@@ -62,7 +67,6 @@ UMD_API void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites);
 /** Takes site->arg_count arguments, encoded by UMD_LOG_BITS. Safe from any thread, and from a signal handler once the log is running. */
 UMD_API void umd_log_emit(const umdLogSite *site, const uint64_t *args);
 
-#ifndef __cplusplus
 extern umdLogSite __start_umd_log_sites[] __attribute__((weak, visibility("hidden")));
 extern umdLogSite __stop_umd_log_sites[] __attribute__((weak, visibility("hidden")));
 

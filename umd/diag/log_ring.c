@@ -68,6 +68,8 @@ struct umd_log_ring *umd_log_ring_create(void)
     if (!ring)
         return NULL;
     ring->tid = umd_sys()->tid();
+    for (size_t at = 0; at < sizeof(ring->data); at += 4096) /* page faults now, at the thread's first line, and not in its calls */
+        ((volatile uint8_t *)ring->data)[at] = 0;
     struct umd_log_ring *first = atomic_load_explicit(&rings, memory_order_relaxed);
     do
         ring->next = first;
