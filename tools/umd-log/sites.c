@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sites.c - the ELF section umd_log_sites: structs full of pointers, which only the relocations (or a fixed address) fill in. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -24,6 +25,7 @@ struct image {
     GElf_Shdr section;
     Elf_Data *data;
     uint64_t *pointer;      /* by word of the section; 0: none */
+    const umdLogModule **shared; /* by word of the section: an object that another library has, and this program too; NULL: none */
     struct slot { uint64_t at, value; } *other; /* relocations elsewhere, by address: the modules' names */
     size_t other_count, other_size;
 };
@@ -90,7 +92,26 @@ static int by_address(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Relative relocations: no symbol, the addend is the pointer (where the library is loaded at 0). */
+/* Where a relocation points: at an address in this file (0: none), or at what another library has, which is looked up in this program. */
+static uint64_t target_of(Elf *elf, uint32_t symbols_at, const GElf_Rela *r, const umdLogModule **shared_out)
+{
+    Elf_Scn *scn = elf_getscn(elf, symbols_at);
+    Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+    GElf_Shdr shdr;
+    GElf_Sym symbol;
+
+    *shared_out = NULL;
+    if (GELF_R_SYM(r->r_info) == 0)
+        return (uint64_t)r->r_addend; /* relative: the library is loaded at 0 here */
+    if (!data || !gelf_getshdr(scn, &shdr) || GELF_R_SYM(r->r_info) > INT32_MAX || !gelf_getsym(data, (int)GELF_R_SYM(r->r_info), &symbol))
+        return 0;
+    if (symbol.st_shndx != SHN_UNDEF)
+        return symbol.st_value + (uint64_t)r->r_addend;
+    const char *name = elf_strptr(elf, shdr.sh_link, symbol.st_name);
+    *shared_out = name ? dlsym(RTLD_DEFAULT, name) : NULL;
+    return *shared_out ? 1 : 0;
+}
+
 static bool read_relocations(struct image *i)
 {
     Elf_Scn *scn = NULL;
@@ -102,12 +123,16 @@ static bool read_relocations(struct image *i)
         Elf_Data *data = elf_getdata(scn, NULL);
         for (size_t n = 0; data && n < shdr.sh_size / shdr.sh_entsize && n < INT32_MAX; n++) {
             GElf_Rela r;
-            if (!gelf_getrela(data, (int)n, &r) || GELF_R_SYM(r.r_info) != 0)
+            const umdLogModule *shared;
+            if (!gelf_getrela(data, (int)n, &r))
                 continue;
-            if (r.r_offset >= i->section.sh_addr && r.r_offset - i->section.sh_addr < i->section.sh_size)
-                i->pointer[(r.r_offset - i->section.sh_addr) / POINTER_B] = (uint64_t)r.r_addend;
-            else if (!keep_other(i, r.r_offset, (uint64_t)r.r_addend))
+            uint64_t target = target_of(i->elf, shdr.sh_link, &r, &shared), word = (r.r_offset - i->section.sh_addr) / POINTER_B;
+            if (r.r_offset >= i->section.sh_addr && r.r_offset - i->section.sh_addr < i->section.sh_size) {
+                i->pointer[word] = target;
+                i->shared[word] = shared;
+            } else if (!shared && target && !keep_other(i, r.r_offset, target)) {
                 return false;
+            }
         }
     }
     if (i->other_count)
@@ -166,7 +191,7 @@ static enum sites_result read_sites(struct image *i, struct site_list *list)
         }
         const uint8_t *raw = (const uint8_t *)i->data->d_buf + w * POINTER_B;
         struct site s = {
-            .module = string_at(i->elf, pointer_at(i, p[offsetof(umdLogSite, module) / POINTER_B] + offsetof(umdLogModule, name))),
+            .module = i->shared[w] ? strdup(i->shared[w]->name) : string_at(i->elf, pointer_at(i, p[offsetof(umdLogSite, module) / POINTER_B] + offsetof(umdLogModule, name))),
             .func = string_at(i->elf, p[offsetof(umdLogSite, func) / POINTER_B]), .file = string_at(i->elf, p[offsetof(umdLogSite, file) / POINTER_B]),
             .fmt = string_at(i->elf, p[offsetof(umdLogSite, fmt) / POINTER_B]), .level = raw[offsetof(umdLogSite, level)],
         };
@@ -195,7 +220,8 @@ static enum sites_result read_image(struct image *i, struct site_list *list)
         return SITES_DAMAGED;
     i->relocated = ehdr.e_type == ET_DYN;
     i->pointer = calloc(i->section.sh_size / POINTER_B + 1, sizeof(*i->pointer));
-    if (!i->pointer)
+    i->shared = calloc(i->section.sh_size / POINTER_B + 1, sizeof(*i->shared));
+    if (!i->pointer || !i->shared)
         return SITES_NO_MEMORY;
     if (!i->relocated) {
         for (size_t w = 0; w < i->section.sh_size / POINTER_B; w++)
@@ -221,6 +247,7 @@ enum sites_result sites_read(const char *path, struct site_list *list, int *err_
     if (image.elf)
         result = read_image(&image, list);
     free(image.pointer);
+    free(image.shared);
     free(image.other);
     elf_end(image.elf);
     close(fd);
