@@ -91,7 +91,9 @@ static int queue_add(struct petrel_file *file, struct petrel_queue *queue, uint3
     enum publish_result result = PUBLISHED;
     umd_mutex_lock(&file->drm.lock);
     struct petrel_vm *vm = drm_idr_find(&file->vms, vm_id);
-    if (vm && (ret = drm_idr_add(&file->queues, queue, PETREL_QUEUES_MAX, &queue->id)) == 0) {
+    if (vm && file->queues.used >= PETREL_QUEUES_MAX)
+        ret = UMD_FAIL_ERRNO(UMD_ERR_RES_QUEUES, "queues=%u limit=%u", file->queues.used, PETREL_QUEUES_MAX);
+    else if (vm && (ret = drm_idr_add(&file->queues, queue, PETREL_QUEUES_MAX, &queue->id)) == 0) {
         queue->vm = petrel_vm_get(vm);
         result = publish(queue, &cause);
         if (result == PUBLISHED)

@@ -220,7 +220,7 @@ static void test_limits(void **state)
         count++;
     }
     assert_int_equal(count, 256);
-    assert_int_equal(env->detail.code, UMD_ERR_RES_HANDLES);
+    assert_int_equal(env->detail.code, UMD_ERR_RES_QUEUES);
     assert_int_equal(figure(&env->detail, "limit"), 256);
     assert_int_equal(queue_destroy(env, last), 0);
     assert_true(queue(env, DRM_PETREL_QUEUE_COPY, 0, 1) != 0);
