@@ -358,9 +358,9 @@ void umd_log_writer_fini(void)
     if (atomic_load(&state) == WRITER_RUNNING) {
         atomic_store(&stop, true);
         post();
-        clock_gettime(CLOCK_MONOTONIC, &until);
+        clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += EXIT_S;
-        if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+        if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
             atomic_store(&umd_log_has_writer, false);
             return; /* a sink that blocks, a full pipe say, does not keep the process: its lines are in the emergency ring at best */
         }
