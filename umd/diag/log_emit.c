@@ -41,7 +41,7 @@ static bool put(struct umd_diag_thread *t, uint32_t site_id, uint64_t context_id
     umd_log_ring_commit(t->ring, size_B);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
-    umd_log_wake(urgent || umd_log_ring_crowded(t->ring));
+    umd_log_wake(urgent || t->ring->crowded);
     return true;
 }
 
@@ -62,7 +62,7 @@ static void overflow(const struct umd_diag_thread *t, const struct umd_log_text 
         umd_log_fold_put(text, umd_stamp(), t->ring ? t->ring->tid : umd_diag_host_tid(), t->depth);
 }
 
-/* All but the usual: an error, text among the arguments, the first line of a thread, a ring without room, no writer. */
+/* All but the usual: an error, text among the arguments, the first line of a thread, no writer. */
 static __attribute__((noinline)) void emit_slow(const umdLogSite *site, const uint64_t *args)
 {
     int saved = errno;
@@ -104,14 +104,15 @@ void umd_log_emit(const umdLogSite *site, const uint64_t *args)
         return;
     }
     struct umd_log_ring *ring = t->ring;
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (__builtin_expect(head + size_B > ring->limit, 0)) {
-        emit_slow(site, args);
-        return;
-    }
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
-    struct umd_log_entry *e = umd_log_ring_at(ring, head);
+    struct umd_log_entry *e = umd_log_ring_reserve(ring, size_B);
+    if (__builtin_expect(!e, 0)) {
+        umd_log_count_dropped();
+        t->busy = 0;
+        umd_log_wake(true);
+        return;
+    }
     e->size_B = size_B;
     e->site_id = site->id;
     e->stamp = umd_stamp();
@@ -121,11 +122,11 @@ void umd_log_emit(const umdLogSite *site, const uint64_t *args)
     uint64_t *to = (uint64_t *)(e + 1);
     for (uint32_t i = 0; i < site->arg_count; i++)
         to[i] = args[i];
-    atomic_store_explicit(&ring->head, head + size_B, memory_order_release);
+    umd_log_ring_commit(ring, size_B);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
-    if (__builtin_expect(!atomic_load_explicit(&umd_log_writer_awake, memory_order_relaxed) || site->level <= UMD_LOG_WARN, 0))
-        umd_log_wake(site->level <= UMD_LOG_WARN);
+    if (__builtin_expect(!atomic_load_explicit(&umd_log_writer_awake, memory_order_relaxed) || site->level <= UMD_LOG_WARN || ring->crowded, 0))
+        umd_log_wake(site->level <= UMD_LOG_WARN || ring->crowded);
 }
 
 static size_t pack(char *buf, size_t used, const char *s, size_t max)

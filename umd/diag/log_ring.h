@@ -35,6 +35,7 @@ struct umd_log_entry_text {
 struct umd_log_ring {
     _Atomic(uint64_t) head;     /* producer's: bytes ever put */
     uint64_t limit;             /* producer's: head may go so far without a look at tail; never beyond the end of data */
+    bool crowded;               /* producer's: more than half full when it last looked, so the writer should not sleep on */
     uint32_t tid;               /* of the producer */
     _Atomic(bool) orphan;
     struct umd_log_ring *next;  /* the drain's */
@@ -68,8 +69,6 @@ static inline void umd_log_ring_commit(struct umd_log_ring *ring, uint32_t size_
 void umd_log_ring_look(struct umd_log_ring *ring);
 /* Consumer: done with front; the next one of what was seen takes its place. */
 void umd_log_ring_take(struct umd_log_ring *ring);
-/* More than half full: the writer should not sleep on. */
-bool umd_log_ring_crowded(const struct umd_log_ring *ring);
 
 /* The list of all rings. Push from any thread; the rest under the drain lock. */
 struct umd_log_ring *umd_log_ring_create(void);
