@@ -35,11 +35,14 @@ typedef enum umdLogLevel {
 /* ---- Call sites: C only; C++ logs by umdLogMessage ---- */
 #ifndef __cplusplus
 
+#define UMD_LOG_MODULE_SINKS 8
+
 /** One log module ("umd.mem"); one static object each, registered on first use by UMD_LOG_MODULE's constructor. */
 typedef struct umdLogModule {
     const char *name;
     _Atomic(int) level;          /**< highest level that any sink wants; read on the hot path */
     struct umdLogModule *next;   /**< owned by the registry */
+    _Atomic(uint8_t) sink_level[UMD_LOG_MODULE_SINKS]; /**< level of each sink plus one; 0: not registered yet. Read by the writer */
 } umdLogModule;
 
 #define UMD_LOG_ARGS_MAX 16
@@ -169,17 +172,31 @@ UMD_API UMD_MUST_CHECK umdStatus umdLogSetConsole(const char *spec);
 
 typedef enum umdLogFormat {
     UMD_LOG_FORMAT_TEXT = 0,
-    UMD_LOG_FORMAT_JSON,  /**< one object per line, names of OpenTelemetry's log data model */
+    UMD_LOG_FORMAT_JSON,     /**< one object per line, names of OpenTelemetry's log data model */
+    UMD_LOG_FORMAT_BINARY,   /**< call sites once, then raw arguments; umd-log shows it */
+    UMD_LOG_FORMAT_RUN,      /**< for framework developers: codes, what, where in their calls, what next */
+    UMD_LOG_FORMAT_DISASTER, /**< for driver engineers: of each ERROR all that is known; levels are not looked at */
 } umdLogFormat;
 /**
  * Opens the log file of that format, in place of the one before; "%p" in the path becomes the process id. A file that is there
- * already is kept as path.1. `levels` as in umdLogSetLevels, for this file alone; NULL: INFO, or what umdLogSetLevels says.
- * UMD_ERR_RES_FILE, UMD_ERR_CONFIG_VALUE; then nothing is opened.
+ * already is kept as path.1. `levels` as in umdLogSetLevels, for this file alone; NULL: INFO, or what umdLogSetLevels says
+ * (which does not touch run and disaster log).
+ * UMD_ERR_RES_FILE, UMD_ERR_CONFIG_VALUE; then nothing is opened. A pipe that nobody reads is refused, and not waited for.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *levels);
 UMD_API void umdLogCloseFile(umdLogFormat format);
 /** Files are moved to path.1, path.2, ... before they grow beyond max_B (0: never); so many are kept. At first 128 MiB and 5. */
 UMD_API void umdLogSetRotation(uint64_t max_B, uint32_t keep);
+
+typedef enum umdLogPeriod {
+    UMD_LOG_PERIOD_OFF = 0,
+    UMD_LOG_PERIOD_HOURLY,
+    UMD_LOG_PERIOD_DAILY, /**< the default */
+} umdLogPeriod;
+/** Files are also moved on with the first line of a new hour or day, in UTC. Not in stepped mode. UMD_ERR_PARAM_RANGE. */
+UMD_API UMD_MUST_CHECK umdStatus umdLogSetRotationPeriod(umdLogPeriod period);
+/** Files that were moved away or removed are begun anew at their paths; what was logged before is in the old ones. For logrotate and the like. */
+UMD_API void umdLogReopen(void);
 /** A line of a framework or communication library into the same stream. `message` is copied. context_id 0 and trace_id NULL: none. */
 UMD_API void umdLogMessage(umdLogLevel level, const char *module, uint64_t context_id, const char *trace_id, const char *message);
 /** Everything logged before the call is with the sinks when it returns; at most timeout_ms. */
@@ -187,7 +204,7 @@ UMD_API void umdLogFlush(uint32_t timeout_ms);
 
 typedef struct umdLogStats {
     uint64_t records, dropped, sink_errors, emergency;
-    uint64_t lost;         /**< lines that a sink could not write, counted per sink */
+    uint64_t lost;         /**< lines that a sink could not write, or not yet, counted per sink */
     int32_t sink_errno;    /**< why, as of the last sink error; 0: none */
     uint32_t reserved;
 } umdLogStats;

@@ -118,10 +118,10 @@ static struct json_object *attributes(const struct log_rec *rec, const char *pat
     json_add_big(a, "petrel.mono_ns", rec->mono_ns);
     json_add_number(a, "petrel.call_depth", rec->depth);
     if (*rec->func)
-        json_add_text(a, "code.function", rec->func);
+        json_add_text(a, "code.function.name", rec->func);
     if (rec->line) {
-        json_add_text(a, "code.filepath", rec->file);
-        json_add_number(a, "code.lineno", rec->line);
+        json_add_text(a, "code.file.path", rec->file);
+        json_add_number(a, "code.line.number", rec->line);
     }
     if (rec->context_id)
         json_add_big(a, "petrel.context_id", rec->context_id);

@@ -43,6 +43,7 @@ __attribute__((constructor(110))) static void log_init(void)
     pthread_atfork(prepare, parent, child);
     umd_log_settings_init();
     umd_emergency_init();
+    umd_log_settings_report();
 }
 
 __attribute__((destructor(110))) static void log_fini(void)

@@ -11,7 +11,8 @@
 /* A record ready for the sinks. */
 struct umd_log_line {
     umdLogLevel level;
-    const char *module, *func, *file, *message, *trace_id; /* trace_id NULL: none */
+    const char *module, *func, *file, *message;
+    const char *trace_id, *span_id, *trace_flags; /* NULL: those of the process, if it has some */
     uint32_t line;
     int32_t code;               /* 0: none */
     uint64_t mono_ns, real_ns, observed_ns;
@@ -25,48 +26,25 @@ struct umd_log_line {
     uint32_t args_B;
 };
 
-enum umd_log_sink_id { UMD_SINK_CONSOLE, UMD_SINK_TEXT, UMD_SINK_JSON, UMD_SINK_COUNT };
+enum umd_log_sink_id { UMD_SINK_CONSOLE, UMD_SINK_TEXT, UMD_SINK_JSON, UMD_SINK_BINARY, UMD_SINK_RUN, UMD_SINK_DISASTER, UMD_SINK_COUNT };
+
+/* Where a setting came from. */
+enum umd_log_source { UMD_SOURCE_DEFAULT, UMD_SOURCE_CONFIG, UMD_SOURCE_ENVIRONMENT, UMD_SOURCE_API, UMD_SOURCE_CONTROL };
 
 /* ---- levels: log_levels.c; lock rank 90 for the modules, 97 for the rules ---- */
 enum { UMD_LEVELS_ALL = UMD_SINK_COUNT, UMD_LEVELS_SETS };
 /* Replaces the rules of one sink, or those for all (UMD_LEVELS_ALL). False: *bad_out is the offset of the mistake, nothing changed. */
-bool umd_log_levels_set(int which, const char *spec, size_t *bad_out);
+bool umd_log_levels_set(int which, const char *spec, enum umd_log_source source, size_t *bad_out);
+/* The rules in force as a specification, lower case, and who set them. */
+enum umd_log_source umd_log_levels_describe(int which, char *buf, size_t size);
 /* Counts in, and with what default, a sink takes part. */
 void umd_log_levels_enable(enum umd_log_sink_id sink, bool enabled);
 umdLogLevel umd_log_level_of(enum umd_log_sink_id sink, const char *module);
 umdLogLevel umd_log_level_max(const char *module);
+/* Changes with each change of the rules: what was looked up before is to be looked up again. */
+uint32_t umd_log_levels_epoch(void);
 void umd_log_levels_atfork(int stage);  /* modules */
 void umd_log_rules_atfork(int stage);
-
-/* ---- sinks ---- */
-size_t umd_log_format_console(const struct umd_log_line *line, char *buf, size_t size);
-size_t umd_log_format_text(const struct umd_log_line *line, char *buf, size_t size);
-size_t umd_log_format_json(const struct umd_log_line *line, char *buf, size_t size);
-
-#define UMD_SINK_BUFFER_B 32768u
-/* A file, or the console, with what is not written yet. All under the drain lock (92). */
-struct umd_log_sink {
-    size_t (*format)(const struct umd_log_line *line, char *buf, size_t size);
-    bool enabled, is_console, with_header;
-    int fd;                     /* -1: not open */
-    char path[UMD_LOG_PATH_B];
-    uint64_t max_B, written_B;
-    uint32_t keep;
-    bool need_header, torn;     /* torn: the last line went out in part */
-    bool failing, warned, tell; /* tell: it has just begun to fail, and nobody was told */
-    int err;
-    uint64_t lost, retry_ns;
-    uint32_t lines;             /* in buf */
-    size_t used;
-    char buf[UMD_SINK_BUFFER_B];
-};
-void umd_log_sink_add(struct umd_log_sink *s, const struct umd_log_line *line);
-/* Writes what is in the buffer; a failure is counted, and `tell` asks for a warning through the other sinks. */
-void umd_log_sink_flush(struct umd_log_sink *s);
-/* 0 or errno. An older file is moved on (path.1 ...). */
-int umd_log_sink_open(struct umd_log_sink *s);
-void umd_log_sink_close(struct umd_log_sink *s);
-void umd_log_sink_child(struct umd_log_sink *s);
 
 /* ---- writer: log_writer.c ---- */
 /* After an entry is in a ring: wakes the writer if it sleeps; at_once: it is not to wait for a batch either. */
@@ -78,6 +56,8 @@ bool umd_log_is_sync(void);
 void umd_log_write_now(struct umd_log_line *line);
 /* Guards the rings' consumer side and the sinks; rank 92. */
 void umd_log_drain_lock(void);
+/* False: not to be had in that time, since a sink holds the writer up. */
+bool umd_log_drain_lock_for(uint32_t timeout_ms);
 void umd_log_drain_unlock(void);
 void umd_log_drain_assert_held(void);
 void umd_log_writer_init(void);
@@ -85,8 +65,13 @@ void umd_log_writer_fini(void);
 void umd_log_writer_atfork(int stage);
 
 /* ---- settings: log_settings.c ---- */
-/* Levels, sinks and rotation by environment. */
+/* Levels, sinks and rotation by configuration file and environment; the latter counts. */
 void umd_log_settings_init(void);
+/* Warns of what could not be set, one line each. */
+void umd_log_settings_report(void);
+/* So long the writer lets lines gather; news of level WARN and above, and crowded rings, do not wait. */
+uint32_t umd_log_flush_period_ms(void);
+bool umd_log_control_wanted(void);
 
 /* The thread ends: what it logged is still written, then the ring is freed. */
 struct umd_log_ring;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* log_levels.c - which module logs up to which level, to which sink; the registry of modules. */
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "log_internal.h"
+#include "log_sinks.h"
 #include "log_site.h"
 
 #define RULES_MAX 32u
@@ -15,6 +17,7 @@ struct rule {
 struct rules {
     struct rule rule[RULES_MAX];
     uint32_t count;
+    enum umd_log_source source;
 };
 
 static struct umd_mutex registry_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "log registry", .rank = 90 };
@@ -22,9 +25,8 @@ static struct umd_mutex rules_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "
 static umdLogModule *modules;           /* under registry_lock */
 static struct rules sets[UMD_LEVELS_SETS];
 static bool enabled[UMD_SINK_COUNT];
-static const umdLogLevel defaults[UMD_SINK_COUNT] = {
-    [UMD_SINK_CONSOLE] = UMD_LOG_WARN, [UMD_SINK_TEXT] = UMD_LOG_INFO, [UMD_SINK_JSON] = UMD_LOG_INFO,
-};
+static struct rules built_in[UMD_SINK_COUNT];  /* the kind's own, parsed when the sink is enabled first */
+static _Atomic(uint32_t) epoch = 1;
 static const char *const names[] = { "OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 
 const char *umd_log_level_name(umdLogLevel level) { return (unsigned)level <= UMD_LOG_TRACE ? names[level] : "?"; }
@@ -55,13 +57,14 @@ static bool lookup_locked(const struct rules *set, const char *module, umdLogLev
 
 static umdLogLevel level_locked(enum umd_log_sink_id sink, const char *module)
 {
-    umdLogLevel level = defaults[sink];
+    const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(sink);
+    umdLogLevel level = kind->level;
 
     umd_mutex_assert_held(&rules_lock);
     if (!enabled[sink])
         return UMD_LOG_OFF;
-    if (!lookup_locked(&sets[sink], module, &level))
-        (void)lookup_locked(&sets[UMD_LEVELS_ALL], module, &level);
+    if (!lookup_locked(&sets[sink], module, &level) && (kind->own_levels || !lookup_locked(&sets[UMD_LEVELS_ALL], module, &level)))
+        (void)lookup_locked(&built_in[sink], module, &level);
     return level;
 }
 
@@ -74,25 +77,46 @@ umdLogLevel umd_log_level_of(enum umd_log_sink_id sink, const char *module)
 }
 
 /* At least ERROR: the emergency ring wants those whatever the sinks do. */
-umdLogLevel umd_log_level_max(const char *module)
+static umdLogLevel levels_of(const char *module, umdLogLevel level_out[UMD_SINK_COUNT])
 {
     umdLogLevel max = UMD_LOG_ERROR;
 
     umd_mutex_lock(&rules_lock);
     for (int i = 0; i < UMD_SINK_COUNT; i++) {
-        umdLogLevel level = level_locked((enum umd_log_sink_id)i, module);
-        if (level > max)
-            max = level;
+        level_out[i] = level_locked((enum umd_log_sink_id)i, module);
+        if (level_out[i] > max)
+            max = level_out[i];
     }
     umd_mutex_unlock(&rules_lock);
     return max;
 }
 
+umdLogLevel umd_log_level_max(const char *module)
+{
+    umdLogLevel level[UMD_SINK_COUNT];
+
+    return levels_of(module, level);
+}
+
+uint32_t umd_log_levels_epoch(void) { return atomic_load_explicit(&epoch, memory_order_acquire); }
+
+static_assert(UMD_SINK_COUNT <= UMD_LOG_MODULE_SINKS, "a module has room for the level of each sink");
+
+static void refresh_module_locked(umdLogModule *m)
+{
+    umdLogLevel level[UMD_SINK_COUNT], max = levels_of(m->name, level);
+
+    for (int i = 0; i < UMD_SINK_COUNT; i++)
+        atomic_store_explicit(&m->sink_level[i], (uint8_t)(level[i] + 1), memory_order_relaxed);
+    atomic_store_explicit(&m->level, (int)max, memory_order_relaxed);
+}
+
 static void refresh_locked(void)
 {
     umd_mutex_assert_held(&registry_lock);
+    atomic_fetch_add_explicit(&epoch, 1, memory_order_release);
     for (umdLogModule *m = modules; m; m = m->next)
-        atomic_store_explicit(&m->level, (int)umd_log_level_max(m->name), memory_order_relaxed);
+        refresh_module_locked(m);
 }
 
 void umd_log_module_register(umdLogModule *module, umdLogSite *sites, umdLogSite *sites_end)
@@ -101,7 +125,7 @@ void umd_log_module_register(umdLogModule *module, umdLogSite *sites, umdLogSite
     module->next = modules;
     modules = module;
     umd_log_sites_add(sites, sites_end);
-    atomic_store_explicit(&module->level, (int)umd_log_level_max(module->name), memory_order_relaxed);
+    refresh_module_locked(module);
     umd_mutex_unlock(&registry_lock);
 }
 
@@ -117,16 +141,6 @@ void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites)
         }
     }
     umd_log_sites_remove(sites);
-    umd_mutex_unlock(&registry_lock);
-}
-
-void umd_log_levels_enable(enum umd_log_sink_id sink, bool on)
-{
-    umd_mutex_lock(&registry_lock);
-    umd_mutex_lock(&rules_lock);
-    enabled[sink] = on;
-    umd_mutex_unlock(&rules_lock);
-    refresh_locked();
     umd_mutex_unlock(&registry_lock);
 }
 
@@ -174,12 +188,31 @@ static bool parse(const char *spec, struct rules *out, size_t *bad_out)
     }
 }
 
-bool umd_log_levels_set(int which, const char *spec, size_t *bad_out)
+void umd_log_levels_enable(enum umd_log_sink_id sink, bool on)
+{
+    const char *rules = umd_log_sink_kind_of(sink)->rules;
+    size_t bad;
+
+    umd_mutex_lock(&registry_lock);
+    umd_mutex_lock(&rules_lock);
+    if (rules && !built_in[sink].count) {
+        bool ok = parse(rules, &built_in[sink], &bad);
+        assert(ok);
+        (void)ok;
+    }
+    enabled[sink] = on;
+    umd_mutex_unlock(&rules_lock);
+    refresh_locked();
+    umd_mutex_unlock(&registry_lock);
+}
+
+bool umd_log_levels_set(int which, const char *spec, enum umd_log_source source, size_t *bad_out)
 {
     struct rules fresh;
 
     if (!parse(spec, &fresh, bad_out))
         return false;
+    fresh.source = source;
     umd_mutex_lock(&registry_lock);
     umd_mutex_lock(&rules_lock);
     sets[which] = fresh;
@@ -187,6 +220,25 @@ bool umd_log_levels_set(int which, const char *spec, size_t *bad_out)
     refresh_locked();
     umd_mutex_unlock(&registry_lock);
     return true;
+}
+
+enum umd_log_source umd_log_levels_describe(int which, char *buf, size_t size)
+{
+    size_t at = 0;
+
+    buf[0] = '\0';
+    umd_mutex_lock(&rules_lock);
+    const struct rules *set = &sets[which];
+    for (uint32_t i = 0; i < set->count && at < size; i++) {
+        const struct rule *r = &set->rule[i];
+        int n = snprintf(buf + at, size - at, "%s%s%s%s", i ? "," : "", r->prefix, r->prefix[0] ? "=" : "", names[r->level]);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    enum umd_log_source source = set->source;
+    umd_mutex_unlock(&rules_lock);
+    for (char *c = buf; *c; c++)
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + ('a' - 'A') : *c);
+    return source;
 }
 
 void umd_log_levels_atfork(int stage)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* log_settings.c - levels, files and rotation of the log, by call and by environment. */
+/* log_settings.c - levels, files and rotation of the log: by call, by environment, by configuration file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "log_config.h"
 #include "log_sinks.h"
+#include "log_trace.h"
 
 UMD_LOG_MODULE("diag.log");
 
@@ -31,7 +34,16 @@ bool umd_log_expand_path(char *out, size_t size, const char *path)
     return true;
 }
 
-/* ---- Control ---- */
+/* ---- By call ---- */
+
+#define LOCK_MS 1000u /* a sink that holds the writer up holds a control call up for no longer */
+#define LEVELS_EXPECTED "[module=]off|error|warn|info|debug|trace"
+
+static const enum umd_log_sink_id sink_of_format[] = {
+    [UMD_LOG_FORMAT_TEXT] = UMD_SINK_TEXT, [UMD_LOG_FORMAT_JSON] = UMD_SINK_JSON, [UMD_LOG_FORMAT_BINARY] = UMD_SINK_BINARY,
+    [UMD_LOG_FORMAT_RUN] = UMD_SINK_RUN, [UMD_LOG_FORMAT_DISASTER] = UMD_SINK_DISASTER,
+};
+#define FORMATS (sizeof(sink_of_format) / sizeof(sink_of_format[0]))
 
 static umdStatus set_levels(int which, const char *spec)
 {
@@ -39,10 +51,9 @@ static umdStatus set_levels(int which, const char *spec)
 
     if (!spec)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=spec");
-    umdLogFlush(1000); /* what was logged before goes by the levels before */
-    if (!umd_log_levels_set(which, spec, &bad))
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=levels value=\"%.200s\" position=%zu expected=\"[module=]off|error|warn|info|debug|trace\"",
-                        spec, bad);
+    umdLogFlush(LOCK_MS); /* what was logged before goes by the levels before */
+    if (!umd_log_levels_set(which, spec, UMD_SOURCE_API, &bad))
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=levels value=\"%.200s\" position=%zu expected=\"" LEVELS_EXPECTED "\"", spec, bad);
     return UMD_SUCCESS;
 }
 
@@ -64,23 +75,24 @@ umdStatus umdLogSetConsole(const char *spec)
 
 static umdStatus open_file(const char *path, umdLogFormat format, const char *levels)
 {
-    enum umd_log_sink_id id = format == UMD_LOG_FORMAT_JSON ? UMD_SINK_JSON : UMD_SINK_TEXT;
     char expanded[UMD_LOG_PATH_B];
     size_t bad;
 
     if (!path)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=path");
-    if (format != UMD_LOG_FORMAT_TEXT && format != UMD_LOG_FORMAT_JSON)
-        return UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=format value=%d max=%d", (int)format, UMD_LOG_FORMAT_JSON);
+    if ((unsigned)format >= FORMATS)
+        return UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=format value=%d max=%d", (int)format, (int)FORMATS - 1);
+    enum umd_log_sink_id id = sink_of_format[format];
     if (!umd_log_expand_path(expanded, sizeof(expanded), path))
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.200s\" reason=\"path too long\"", path);
-    if (levels && !umd_log_levels_set(id, levels, &bad))
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=levels value=\"%.200s\" position=%zu expected=\"[module=]off|error|warn|info|debug|trace\"",
-                        levels, bad);
-    umd_log_drain_lock();
+    if (levels && !umd_log_levels_set(id, levels, UMD_SOURCE_API, &bad))
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=levels value=\"%.200s\" position=%zu expected=\"" LEVELS_EXPECTED "\"", levels, bad);
+    if (!umd_log_drain_lock_for(LOCK_MS))
+        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.400s\" errno=%d reason=\"a log sink holds the writer up\"", expanded, EAGAIN);
     struct umd_log_sink *s = umd_log_sink_of(id);
     umd_log_sink_close(s);
     UMD_COPY_STR(s->path, expanded);
+    s->source = UMD_SOURCE_API;
     int err = umd_log_sink_open(s);
     s->enabled = err == 0;
     umd_log_drain_unlock();
@@ -95,99 +107,250 @@ umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *leve
     struct umd_api_call call = { 0 };
 
     umd_api_enter(&call, "umdLogOpenFile", "path=\"%s\" format=%d levels=\"%s\"", path ? path : "", (int)format, levels ? levels : "");
-    umdLogFlush(1000);
+    umdLogFlush(LOCK_MS);
     return umd_api_exit(&call, open_file(path, format, levels));
 }
 
 void umdLogCloseFile(umdLogFormat format)
 {
-    enum umd_log_sink_id id = format == UMD_LOG_FORMAT_JSON ? UMD_SINK_JSON : UMD_SINK_TEXT;
-
-    umdLogFlush(1000);
-    umd_log_drain_lock();
+    if ((unsigned)format >= FORMATS)
+        return;
+    enum umd_log_sink_id id = sink_of_format[format];
+    umdLogFlush(LOCK_MS);
+    umd_log_levels_enable(id, false); /* it takes no line any more, even if it cannot be closed now */
+    if (!umd_log_drain_lock_for(LOCK_MS))
+        return;
     struct umd_log_sink *s = umd_log_sink_of(id);
+    if (id == UMD_SINK_DISASTER && s->enabled) {
+        umd_log_disaster_settle(s, true);
+        umd_log_sink_flush(s);
+    }
     umd_log_sink_close(s);
     s->enabled = false;
     umd_log_drain_unlock();
-    umd_log_levels_enable(id, false);
 }
 
-void umdLogSetRotation(uint64_t max_B, uint32_t keep)
+void umdLogReopen(void)
 {
-    umd_log_drain_lock();
-    for (int i = 0; i < UMD_SINK_COUNT; i++) {
-        umd_log_sink_of((enum umd_log_sink_id)i)->max_B = max_B;
-        umd_log_sink_of((enum umd_log_sink_id)i)->keep = keep;
-    }
-    umd_log_drain_unlock();
-}
-
-/* ---- Environment: a bad value degrades, and says so once ---- */
-
-static void warn(const char *key, const char *value, const char *reason)
-{
-    char message[UMD_LOG_PATH_B];
-
-    snprintf(message, sizeof(message), "setting ignored key=%s value=\"%.400s\" reason=\"%s\"", key, value, reason);
-    umd_log_text(&(struct umd_log_text){ .level = UMD_LOG_WARN, .module = "diag.log", .func = "environment", .message = message });
-}
-
-static void env_levels(const char *key, int which)
-{
-    const char *value = getenv(key);
-    size_t bad;
-
-    if (value && !umd_log_levels_set(which, value, &bad))
-        warn(key, value, "levels are [module=]off|error|warn|info|debug|trace");
-}
-
-/* Opened with the first line: a tool that logs nothing leaves no empty file. */
-static void env_file(const char *key, enum umd_log_sink_id id)
-{
-    const char *value = getenv(key);
-
-    if (!value || !*value)
+    umdLogFlush(LOCK_MS);
+    if (!umd_log_drain_lock_for(LOCK_MS))
         return;
-    umd_log_drain_lock();
-    struct umd_log_sink *s = umd_log_sink_of(id);
-    bool fits = umd_log_expand_path(s->path, sizeof(s->path), value);
-    s->enabled = fits;
+    umd_log_sinks_reopen();
     umd_log_drain_unlock();
-    if (!fits)
-        warn(key, value, "path too long");
-    umd_log_levels_enable(id, fits);
 }
 
-static bool env_number(const char *key, uint64_t max, uint64_t *out)
+void umdLogSetRotation(uint64_t max_B, uint32_t keep) { umd_log_set_rotation(max_B, keep); }
+
+umdStatus umdLogSetRotationPeriod(umdLogPeriod period)
 {
-    const char *value = getenv(key);
+    struct umd_api_call call = { 0 };
+    umdStatus st = UMD_SUCCESS;
+
+    umd_api_enter(&call, "umdLogSetRotationPeriod", "period=%d", (int)period);
+    if ((unsigned)period > UMD_LOG_PERIOD_DAILY)
+        st = UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=period value=%d max=%d", (int)period, UMD_LOG_PERIOD_DAILY);
+    else
+        umd_log_set_period(period);
+    return umd_api_exit(&call, st);
+}
+
+/* ---- By environment and configuration file: a bad value degrades, and says so once ---- */
+
+static _Atomic(uint32_t) flush_ms = 50;
+static bool control_off;
+
+uint32_t umd_log_flush_period_ms(void) { return atomic_load_explicit(&flush_ms, memory_order_relaxed); }
+bool umd_log_control_wanted(void) { return !control_off; }
+
+/* Where a value was found, for the warning. */
+struct found {
+    const char *key, *value;
+    enum umd_log_source source;
+    const char *file;           /* of the configuration */
+    unsigned line;
+};
+
+/* Told when all is set: a warning goes by the levels that were asked for, and to the files. */
+#define WARNINGS_MAX 16u
+static char *warnings[WARNINGS_MAX];
+static uint32_t warning_count;
+
+static void warn(const struct found *f, const char *reason)
+{
+    char message[1024], where[512] = "";
+
+    if (f->source == UMD_SOURCE_CONFIG)
+        snprintf(where, sizeof(where), " file=\"%.400s\" line=%u", f->file, f->line);
+    snprintf(message, sizeof(message), "setting ignored key=%.64s value=\"%.300s\"%s reason=\"%s\"", f->key, f->value, where, reason);
+    char *kept = warning_count < WARNINGS_MAX ? umd_diag_alloc(strlen(message) + 1) : NULL;
+    if (!kept)
+        return;
+    memcpy(kept, message, strlen(message));
+    warnings[warning_count++] = kept;
+}
+
+void umd_log_settings_report(void)
+{
+    for (uint32_t i = 0; i < warning_count; i++) {
+        umd_log_text(&(struct umd_log_text){ .level = UMD_LOG_WARN, .module = "diag.log", .func = "settings", .message = warnings[i] });
+        umd_diag_free(warnings[i]);
+    }
+    warning_count = 0;
+}
+
+static bool number(const struct found *f, uint64_t min, uint64_t max, uint64_t *out)
+{
     char *end;
 
-    if (!value || !*value)
-        return false;
     errno = 0;
-    unsigned long long v = strtoull(value, &end, 10);
-    if (errno || *end || *value == '-' || v > max) {
-        warn(key, value, "not a number in range");
+    unsigned long long v = strtoull(f->value, &end, 10);
+    if (errno || end == f->value || *end || *f->value == '-' || v < min || v > max) {
+        char reason[96];
+        snprintf(reason, sizeof(reason), "not a number from %llu to %llu", (unsigned long long)min, (unsigned long long)max);
+        warn(f, reason);
         return false;
     }
     *out = v;
     return true;
 }
 
+static void set_all_levels(const struct found *f, int which)
+{
+    size_t bad;
+
+    if (!umd_log_levels_set(which, f->value, f->source, &bad))
+        warn(f, "levels are " LEVELS_EXPECTED);
+}
+
+/* Opened with the first line: a tool that logs nothing leaves no empty file. Empty: none. */
+static void set_file(const struct found *f, int id)
+{
+    char path[UMD_LOG_PATH_B];
+
+    if (!umd_log_expand_path(path, sizeof(path), f->value)) {
+        warn(f, "path too long");
+        return;
+    }
+    umd_log_drain_lock();
+    struct umd_log_sink *s = umd_log_sink_of((enum umd_log_sink_id)id);
+    UMD_COPY_STR(s->path, path);
+    s->enabled = path[0] != '\0';
+    s->source = f->source;
+    umd_log_drain_unlock();
+    umd_log_levels_enable((enum umd_log_sink_id)id, path[0] != '\0');
+}
+
+static uint64_t set_max_B = 128u << 20, set_keep = 5;
+
+static void set_max(const struct found *f, int unused)
+{
+    uint64_t mib;
+
+    (void)unused;
+    if (number(f, 0, 1u << 20, &mib))
+        set_max_B = mib << 20;
+    umd_log_set_rotation(set_max_B, (uint32_t)set_keep);
+}
+
+static void set_kept(const struct found *f, int unused)
+{
+    (void)unused;
+    (void)number(f, 0, 1000, &set_keep);
+    umd_log_set_rotation(set_max_B, (uint32_t)set_keep);
+}
+
+static void set_period(const struct found *f, int unused)
+{
+    static const char *const words[] = { [UMD_LOG_PERIOD_OFF] = "off", [UMD_LOG_PERIOD_HOURLY] = "hourly", [UMD_LOG_PERIOD_DAILY] = "daily" };
+
+    (void)unused;
+    for (int i = 0; i <= UMD_LOG_PERIOD_DAILY; i++) {
+        if (strcasecmp(f->value, words[i]) == 0) {
+            umd_log_set_period((umdLogPeriod)i);
+            return;
+        }
+    }
+    warn(f, "daily, hourly or off");
+}
+
+static void set_flush(const struct found *f, int unused)
+{
+    uint64_t ms;
+
+    (void)unused;
+    if (number(f, 1, 60000, &ms))
+        atomic_store(&flush_ms, (uint32_t)ms);
+}
+
+static void set_control(const struct found *f, int unused)
+{
+    (void)unused;
+    if (strcasecmp(f->value, "off") == 0 || strcasecmp(f->value, "on") == 0)
+        control_off = strcasecmp(f->value, "off") == 0;
+    else
+        warn(f, "on or off");
+}
+
+static void set_trace(const struct found *f, int unused)
+{
+    (void)unused;
+    if (!umd_log_trace_init(f->value))
+        warn(f, "no W3C trace context: 00-<32 hex>-<16 hex>-<2 hex>");
+}
+
+/* Every setting there is; docs/logging.md lists the same, and a test compares. Levels first: what follows may warn. */
+static const struct setting {
+    const char *key;
+    void (*set)(const struct found *f, int arg);
+    int arg;
+    bool empty_too, environment_only;
+} settings[] = {
+    { "UMD_LOG_LEVEL", set_all_levels, UMD_LEVELS_ALL, true, false },
+    { "UMD_LOG_CONSOLE", set_all_levels, UMD_SINK_CONSOLE, true, false },
+    { "UMD_LOG_FILE_LEVEL", set_all_levels, UMD_SINK_TEXT, true, false },
+    { "UMD_LOG_JSON_LEVEL", set_all_levels, UMD_SINK_JSON, true, false },
+    { "UMD_LOG_BINARY_LEVEL", set_all_levels, UMD_SINK_BINARY, true, false },
+    { "UMD_LOG_RUN_LEVEL", set_all_levels, UMD_SINK_RUN, true, false },
+    { "UMD_LOG_MAX_MIB", set_max, 0, false, false },
+    { "UMD_LOG_KEEP", set_kept, 0, false, false },
+    { "UMD_LOG_ROTATE", set_period, 0, false, false },
+    { "UMD_LOG_FLUSH_MS", set_flush, 0, false, false },
+    { "UMD_CONTROL", set_control, 0, false, false },
+    { "TRACEPARENT", set_trace, 0, false, true },
+    { "UMD_LOG_FILE", set_file, UMD_SINK_TEXT, true, false },
+    { "UMD_LOG_JSON", set_file, UMD_SINK_JSON, true, false },
+    { "UMD_LOG_BINARY", set_file, UMD_SINK_BINARY, true, false },
+    { "UMD_LOG_RUN", set_file, UMD_SINK_RUN, true, false },
+    { "UMD_LOG_DISASTER", set_file, UMD_SINK_DISASTER, true, false },
+};
+
+static void from_file(void *arg, const struct umd_log_config_entry *e)
+{
+    struct found f = { .key = e->key, .value = e->value, .source = UMD_SOURCE_CONFIG, .file = e->file, .line = e->line };
+
+    (void)arg;
+    if (e->problem) {
+        warn(&f, e->problem);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        if (strcmp(settings[i].key, e->key) != 0 || settings[i].environment_only)
+            continue;
+        if (settings[i].empty_too || *e->value)
+            settings[i].set(&f, settings[i].arg);
+        return;
+    }
+    warn(&f, "no such setting");
+}
+
 void umd_log_settings_init(void)
 {
-    uint64_t max_B = 128u << 20, keep = 5, mib;
-
     umd_log_levels_enable(UMD_SINK_CONSOLE, true);
-    env_levels("UMD_LOG_LEVEL", UMD_LEVELS_ALL);
-    env_levels("UMD_LOG_CONSOLE", UMD_SINK_CONSOLE);
-    env_levels("UMD_LOG_FILE_LEVEL", UMD_SINK_TEXT);
-    env_levels("UMD_LOG_JSON_LEVEL", UMD_SINK_JSON);
-    if (env_number("UMD_LOG_MAX_MIB", 1u << 20, &mib))
-        max_B = mib << 20;
-    (void)env_number("UMD_LOG_KEEP", 1000, &keep);
-    umdLogSetRotation(max_B, (uint32_t)keep);
-    env_file("UMD_LOG_FILE", UMD_SINK_TEXT);
-    env_file("UMD_LOG_JSON", UMD_SINK_JSON);
+    umd_log_config_read(from_file, NULL);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        const char *value = secure_getenv(settings[i].key);
+        struct found f = { .key = settings[i].key, .value = value, .source = UMD_SOURCE_ENVIRONMENT };
+        if (value && (*value || settings[i].empty_too))
+            settings[i].set(&f, settings[i].arg);
+    }
 }

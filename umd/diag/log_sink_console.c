@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log_internal.h"
+#include "log_sinks.h"
 
 static bool wants_colour(void)
 {
@@ -18,15 +18,16 @@ static bool wants_colour(void)
     return known == 2;
 }
 
-size_t umd_log_format_console(const struct umd_log_line *line, char *buf, size_t size)
+size_t umd_log_format_console(struct umd_log_sink *s, struct umd_log_line *line, char *buf, size_t size)
 {
     static const char *const colour[] = { "", "\033[31m", "\033[33m", "", "\033[2m", "\033[2m" };
     bool coloured = wants_colour();
     char where[128] = "";
 
+    (void)s;
     if (line->line)
         snprintf(where, sizeof(where), " [%s %s:%u]", line->func, line->file, line->line);
     int n = snprintf(buf, size, "petrel %s%-5s%s %s: %s%s\n", coloured ? colour[line->level] : "", umd_log_level_name(line->level),
-                     coloured ? "\033[0m" : "", line->module, line->message, where);
+                     coloured ? "\033[0m" : "", line->module, umd_log_line_message(line), where);
     return n < 0 ? 0 : (size_t)n;
 }

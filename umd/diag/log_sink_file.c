@@ -1,61 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* log_sink_file.c - the text format, and what both file sinks and the console do with bytes: batch, write, rotate, degrade. */
+/* log_sink_file.c - what all sinks do with bytes: gather, write without being stopped or killed, rotate, re-open, degrade, recover. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "emergency.h"
 #include "log_sinks.h"
 
 #define RETRY_NS 1000000000ull
+#define BLOCKED_MS 500          /* so long a pipe may take no byte before its sink counts as failing */
 #define OPEN_TRIES 4
+#define RESCUED_MAX 64u         /* of the emergency ring's records, per failure */
+#define CONSOLE_BUFFER_B 32768u
+#define LINE_B 2048u            /* an ordinary line is shorter */
 
-static size_t format_time(char *buf, size_t size, uint64_t real_ns)
+static _Atomic(uint64_t) max_B = 128u << 20;
+static _Atomic(uint32_t) keep = 5;
+static _Atomic(int) period = UMD_LOG_PERIOD_DAILY;
+static char console_buffer[CONSOLE_BUFFER_B];
+
+void umd_log_set_rotation(uint64_t max, uint32_t count)
 {
-    time_t seconds = (time_t)(real_ns / 1000000000u);
-    struct tm tm;
-    char day[32];
-
-    gmtime_r(&seconds, &tm);
-    strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-    int n = snprintf(buf, size, "%s.%09uZ", day, (unsigned)(real_ns % 1000000000u));
-    return n < 0 ? 0 : (size_t)n;
+    atomic_store(&max_B, max);
+    atomic_store(&keep, count);
 }
 
-/* time mono level pid.tid module ctx= depth= rec= trace=: message [func file:line] */
-size_t umd_log_format_text(const struct umd_log_line *line, char *buf, size_t size)
-{
-    char when[64], context[32] = "", record[64] = "", trace[160] = "", where[128] = "";
+void umd_log_set_period(umdLogPeriod p) { atomic_store(&period, (int)p); }
 
-    format_time(when, sizeof(when), line->real_ns);
-    if (line->context_id)
-        snprintf(context, sizeof(context), " ctx=%" PRIu64, line->context_id);
-    if (line->record.seq)
-        snprintf(record, sizeof(record), " rec=%08x:%u:%" PRIu64, line->record.boot, line->record.pid, line->record.seq);
-    if (line->trace_id)
-        snprintf(trace, sizeof(trace), " trace=%.128s", line->trace_id);
-    if (line->line)
-        snprintf(where, sizeof(where), " [%s %s:%u]", line->func, line->file, line->line);
-    int n = snprintf(buf, size, "%s %" PRIu64 ".%09" PRIu64 " %-5s %u.%u %s%s depth=%u%s%s: %s%s\n", when, line->mono_ns / 1000000000u,
-                     line->mono_ns % 1000000000u, umd_log_level_name(line->level), line->pid, line->tid, line->module, context, line->depth,
-                     record, trace, line->message, where);
-    return n < 0 ? 0 : (size_t)n;
-}
+static bool is_console(const struct umd_log_sink *s) { return umd_log_sink_kind_of(umd_log_sink_id_of(s))->console; }
 
-static size_t format_header(char *buf, size_t size)
-{
-    char when[64];
-
-    format_time(when, sizeof(when), umd_sys()->real_ns());
-    int n = snprintf(buf, size, "# petrel log, version %s, pid %u, opened %s\n"
-                     "# time mono level pid.tid module [ctx=] depth= [rec=] [trace=]: message [function file:line]\n",
-                     PETREL_VERSION, umd_sys()->pid(), when);
-    return n < 0 ? 0 : (size_t)n;
-}
+/* ---- Opening and rotation ---- */
 
 /* path.4 to path.5, ..., path to path.1. What cannot be moved is overwritten: logging goes on. */
 static void rotate(struct umd_log_sink *s)
@@ -63,7 +44,7 @@ static void rotate(struct umd_log_sink *s)
     char from[UMD_LOG_PATH_B + 16], to[UMD_LOG_PATH_B + 16];
     const struct umd_sys *sys = umd_sys();
 
-    for (uint32_t i = s->keep; i > 0; i--) {
+    for (uint32_t i = atomic_load(&keep); i > 0; i--) {
         snprintf(to, sizeof(to), "%s.%u", s->path, i);
         if (i > 1)
             snprintf(from, sizeof(from), "%s.%u", s->path, i - 1);
@@ -73,9 +54,23 @@ static void rotate(struct umd_log_sink *s)
     }
 }
 
+/* The directory was there when the file was opened first: if somebody removed it, it comes back. */
+static void make_directories(const char *path)
+{
+    char dir[UMD_LOG_PATH_B];
+
+    UMD_COPY_STR(dir, path);
+    for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(dir, 0755);
+        *slash = '/';
+    }
+}
+
 /*
- * A file of one process: the lock goes with the descriptor, however the process ends. A device or pipe may be shared. Until the lock is
- * had the file may be another's: nothing is done to it, and one that its owner has rotated away since the open is left. 0 or errno.
+ * A file of one process: the lock goes with the descriptor, however the process ends. A device or pipe may be shared, and is opened
+ * without waiting for its reader. Until the lock is had the file may be another's: nothing is done to it, and one that its owner has
+ * rotated away since the open is left. 0 or errno.
  */
 static int open_locked(struct umd_log_sink *s)
 {
@@ -83,13 +78,18 @@ static int open_locked(struct umd_log_sink *s)
 
     for (int tries = 0; tries < OPEN_TRIES; tries++) {
         errno = 0;
-        int fd = umd_sys()->open(s->path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, 0644);
+        int fd = umd_sys()->open(s->path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK, 0644);
+        if (fd < 0 && errno == ENOENT && s->was_open && tries == 0) {
+            make_directories(s->path);
+            continue;
+        }
         if (fd < 0)
             return errno ? errno : EIO;
         bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
         bool taken = regular && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         if (!taken && (!regular || (stat(s->path, &at) == 0 && at.st_dev == st.st_dev && at.st_ino == st.st_ino))) {
             s->fd = fd;
+            s->may_block = !regular;
             return 0;
         }
         umd_sys()->close(fd);
@@ -97,6 +97,39 @@ static int open_locked(struct umd_log_sink *s)
             break;
     }
     return EBUSY;
+}
+
+static uint64_t period_now(void)
+{
+    static const uint64_t length_ns[] = { [UMD_LOG_PERIOD_OFF] = 0, [UMD_LOG_PERIOD_HOURLY] = 3600000000000ull, [UMD_LOG_PERIOD_DAILY] = 86400000000000ull };
+    uint64_t ns = length_ns[atomic_load_explicit(&period, memory_order_relaxed)];
+
+    return ns && !umd_sys_stepped() ? umd_sys()->real_ns() / ns : 0;
+}
+
+/* What a buffered rest of a line has no begin for in the new file is left out. */
+static void cut_torn(struct umd_log_sink *s)
+{
+    if (!s->torn)
+        return;
+    const char *end = umd_log_sink_kind_of(umd_log_sink_id_of(s))->seal ? NULL : memchr(s->buf, '\n', s->used);
+    size_t gone = end ? (size_t)(end - s->buf) + 1 : s->used;
+    uint32_t lines = end ? 1 : s->lines;
+    memmove(s->buf, s->buf + gone, s->used - gone);
+    s->used -= gone;
+    s->lines -= lines < s->lines ? lines : s->lines;
+    s->lost += lines;
+    umd_log_count_lost(lines);
+    s->torn = s->full = false;
+}
+
+static void begin(struct umd_log_sink *s)
+{
+    s->written_B = 0;
+    s->period = period_now();
+    s->was_open = true;
+    s->need_begin = umd_log_sink_kind_of(umd_log_sink_id_of(s))->begin_file != NULL;
+    cut_torn(s);
 }
 
 int umd_log_sink_open(struct umd_log_sink *s)
@@ -113,23 +146,54 @@ int umd_log_sink_open(struct umd_log_sink *s)
             (void)!ftruncate(s->fd, 0); /* what could not be moved */
     }
     errno = saved;
-    if (err)
-        return err;
-    s->written_B = 0;
-    s->need_header = s->with_header;
-    s->torn = false;
-    return 0;
+    if (!err)
+        begin(s);
+    return err;
+}
+
+static void close_fd(struct umd_log_sink *s)
+{
+    if (s->fd >= 0 && !is_console(s))
+        umd_sys()->close(s->fd);
+    s->fd = is_console(s) ? STDERR_FILENO : -1;
+}
+
+static void forget_buffer(struct umd_log_sink *s)
+{
+    s->used = 0;
+    s->lines = 0;
+    s->failing = s->warned = s->tell = s->torn = s->full = false;
+    s->lost = s->retry_ns = 0;
+    s->rescued = 0;
 }
 
 void umd_log_sink_close(struct umd_log_sink *s)
 {
-    if (s->fd >= 0 && !s->is_console)
-        umd_sys()->close(s->fd);
-    s->fd = s->is_console ? STDERR_FILENO : -1;
-    s->used = 0;
-    s->lines = 0;
-    s->failing = s->warned = s->tell = s->torn = false;
-    s->lost = 0;
+    if (s->lines) {
+        umd_log_count_lost(s->lines);
+        s->lost_total += s->lines;
+    }
+    close_fd(s);
+    s->was_open = false;
+    forget_buffer(s);
+    umd_log_sinks_recount();
+}
+
+/* A file that is still at its path is kept; one that was moved or removed is left, and a new one begun. */
+void umd_log_sink_reopen(struct umd_log_sink *s)
+{
+    struct stat at, mine;
+
+    if (is_console(s) || s->fd < 0) {
+        s->retry_ns = 0; /* the cause may have been mended */
+        return;
+    }
+    if (fstat(s->fd, &mine) == 0 && stat(s->path, &at) == 0 && at.st_dev == mine.st_dev && at.st_ino == mine.st_ino)
+        return;
+    umd_log_sink_flush(s); /* to the file that was moved away */
+    close_fd(s);
+    if (umd_log_sink_open(s) == 0 && s->need_begin) /* the new file is there at once */
+        s->need_begin = umd_log_sink_kind_of(umd_log_sink_id_of(s))->begin_file(s) != 0;
 }
 
 /* A forked child's lines go to a file of their own; regular files only, a device or pipe may be shared. */
@@ -137,118 +201,248 @@ void umd_log_sink_child(struct umd_log_sink *s)
 {
     char suffix[24];
 
-    s->used = 0;
-    s->lines = 0;
-    if (s->is_console || !s->enabled)
+    forget_buffer(s);
+    s->lost_total = 0;
+    if (is_console(s) || !s->enabled)
         return;
     bool regular = s->path[0] && (umd_sys()->file_size(s->path) >= 0 || errno == ENOENT); /* or to be one, not opened yet */
-    if (s->fd >= 0)
-        umd_sys()->close(s->fd);
-    s->fd = -1;
-    s->failing = s->warned = s->tell = false;
-    s->lost = s->retry_ns = 0;
+    close_fd(s);
+    s->was_open = false;
     int n = snprintf(suffix, sizeof(suffix), ".%u", (unsigned)getpid());
     size_t len = strlen(s->path);
     if (regular && len + (size_t)n < sizeof(s->path))
         memcpy(s->path + len, suffix, (size_t)n + 1);
 }
 
-static int write_all(struct umd_log_sink *s, const char *bytes, size_t n)
+/* ---- Writing ---- */
+
+/* A closed pipe or a file at its size limit is an error here, and no signal to the process. */
+static ssize_t write_unsignalled(int fd, const void *bytes, size_t n)
 {
-    while (n) {
-        ssize_t put = umd_sys()->write(s->fd, bytes, n);
-        if (put <= 0)
-            return put < 0 ? errno : ENOSPC;
-        s->written_B += (uint64_t)put;
-        bytes += put;
-        n -= (size_t)put;
-        s->torn = n != 0;
+    static const struct timespec at_once;
+    sigset_t ours, old, before;
+
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    sigemptyset(&before);
+    sigpending(&before);
+    pthread_sigmask(SIG_BLOCK, &ours, &old);
+    ssize_t put = umd_sys()->write(fd, bytes, n);
+    int err = errno;
+    if (put < 0 && (err == EPIPE || err == EFBIG)) {
+        if (sigismember(&before, SIGPIPE))
+            sigdelset(&ours, SIGPIPE); /* that one was the program's */
+        if (sigismember(&before, SIGXFSZ))
+            sigdelset(&ours, SIGXFSZ);
+        while (sigtimedwait(&ours, NULL, &at_once) > 0)
+            ;
     }
-    return 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = err;
+    return put;
+}
+
+/* A pipe that nobody empties holds the writer for a moment, and only once: a failing one is not waited for. */
+static ssize_t write_some(struct umd_log_sink *s, const char *bytes, size_t n)
+{
+    if (s->may_block) {
+        struct pollfd p = { .fd = s->fd, .events = POLLOUT };
+        if (poll(&p, 1, s->failing ? 0 : BLOCKED_MS) == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        n = n < PIPE_BUF ? n : PIPE_BUF; /* fits, as poll said */
+    }
+    return write_unsignalled(s->fd, bytes, n);
+}
+
+int umd_log_sink_write(struct umd_log_sink *s, const char *bytes, size_t n, size_t *put_out)
+{
+    size_t done = 0;
+    int err = 0;
+
+    while (done < n) {
+        ssize_t put = write_some(s, bytes + done, n - done);
+        if (put <= 0) {
+            err = put < 0 ? errno : ENOSPC;
+            break;
+        }
+        s->written_B += (uint64_t)put;
+        done += (size_t)put;
+    }
+    if (put_out)
+        *put_out = done;
+    return err;
+}
+
+static bool over_size(const struct umd_log_sink *s, size_t more)
+{
+    uint64_t max = atomic_load_explicit(&max_B, memory_order_relaxed);
+
+    return max && s->written_B + more > max;
+}
+
+/* Removed behind our back: what is written now would be for nobody. */
+static bool vanished(const struct umd_log_sink *s)
+{
+    struct stat st;
+
+    return !s->may_block && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
+}
+
+static int make_ready(struct umd_log_sink *s)
+{
+    const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(umd_log_sink_id_of(s));
+    struct stat st;
+    int err = 0;
+
+    if (kind->console) {
+        s->may_block = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode); /* the program may have put another file there */
+        return 0;
+    }
+    if (s->fd >= 0 && s->written_B && !s->torn && (over_size(s, s->used) || period_now() != s->period))
+        close_fd(s);
+    if (s->fd >= 0 && vanished(s))
+        close_fd(s);
+    if (s->fd < 0)
+        err = s->failing && umd_sys()->mono_ns() < s->retry_ns ? s->err : umd_log_sink_open(s);
+    if (!err && s->need_begin) {
+        if (s->written_B && ftruncate(s->fd, 0) == 0) /* the last try got stuck in it */
+            s->written_B = 0;
+        err = kind->begin_file(s);
+        s->need_begin = err != 0;
+    }
+    return err;
 }
 
 static void fail(struct umd_log_sink *s, int err)
 {
     s->tell = s->tell || !s->warned;
-    umd_log_count_sink_error(s->lines, err);
+    umd_log_count_sink_error(err);
     s->failing = s->warned = true;
     s->err = err;
-    s->lost += s->lines;
     s->retry_ns = umd_sys()->mono_ns() + RETRY_NS;
-    s->used = 0;
-    s->lines = 0;
+    if (err == EFBIG && s->written_B) /* at the limit of file size: the next one may be written */
+        close_fd(s);
 }
 
-static int make_ready(struct umd_log_sink *s)
+static void works_again(struct umd_log_sink *s)
 {
-    int err = 0;
+    char message[96];
 
-    if (s->fd >= 0 && s->max_B && s->written_B && s->written_B + s->used > s->max_B) {
-        umd_sys()->close(s->fd);
-        s->fd = -1;
-    }
-    if (s->fd < 0)
-        err = s->failing && umd_sys()->mono_ns() < s->retry_ns ? s->err : umd_log_sink_open(s);
-    if (!err && s->torn) {
-        s->torn = false;
-        err = write_all(s, "\n", 1);
-        if (err)
-            s->torn = true;
-    }
-    if (!err && s->need_header) {
-        char header[512];
-        err = write_all(s, header, format_header(header, sizeof(header)));
-        s->need_header = err != 0;
-    }
-    return err;
+    s->failing = s->full = false;
+    s->rescued = 0;
+    snprintf(message, sizeof(message), "log sink works again records_lost=%" PRIu64, s->lost);
+    s->lost = 0;
+    struct umd_log_line line = umd_log_own_line(UMD_LOG_WARN, message);
+    umd_log_sink_add(s, &line);
 }
 
 void umd_log_sink_flush(struct umd_log_sink *s)
 {
+    const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(umd_log_sink_id_of(s));
     int saved = errno;
-    int err = 0;
+    size_t put = 0;
 
     if (!s->used)
         return;
-    if (!s->is_console)
-        err = make_ready(s);
-    if (!err)
-        err = write_all(s, s->buf, s->used);
-    if (err) {
-        errno = saved;
-        fail(s, err);
-        return;
+    int err = make_ready(s);
+    if (!err && s->used) {
+        if (kind->seal && !s->torn)
+            kind->seal(s);
+        err = umd_log_sink_write(s, s->buf, s->used, &put);
     }
-    s->used = 0;
-    s->lines = 0;
-    if (s->failing) {
-        char message[96];
-        s->failing = false;
-        snprintf(message, sizeof(message), "log sink works again records_lost=%" PRIu64, s->lost);
-        s->lost = 0;
-        uint64_t real_ns = umd_sys()->real_ns();
-        umd_log_sink_add(s, &(struct umd_log_line){
-            .level = UMD_LOG_WARN, .module = "diag.log", .func = "log", .file = "", .message = message, .mono_ns = umd_sys()->mono_ns(),
-            .real_ns = real_ns, .observed_ns = real_ns, .pid = umd_sys()->pid(), .tid = umd_sys()->tid(),
-        });
+    if (err) {
+        if (put) { /* the rest follows where this ended */
+            memmove(s->buf, s->buf + put, s->used - put);
+            s->used -= put;
+            s->torn = true;
+            s->full = kind->seal != NULL; /* a block that is out in part takes no more */
+        }
+        fail(s, err);
+    } else {
+        s->used = 0;
+        s->lines = 0;
+        s->torn = false;
+        if (s->failing)
+            works_again(s);
     }
     errno = saved;
 }
 
-void umd_log_sink_add(struct umd_log_sink *s, const struct umd_log_line *line)
-{
-    size_t room = sizeof(s->buf) - s->used;
-    size_t n = s->format(line, s->buf + s->used, room);
+/* ---- Gathering ---- */
 
-    if (n >= room && s->used) { /* full: out with it, then once more */
+static bool get_buffer(struct umd_log_sink *s)
+{
+    if (s->buf)
+        return true;
+    if (is_console(s)) {
+        s->buf = console_buffer;
+        s->size = sizeof(console_buffer);
+        return true;
+    }
+    if (s->failing && umd_sys()->mono_ns() < s->retry_ns)
+        return false;
+    s->buf = umd_diag_alloc(UMD_SINK_BUFFER_B);
+    s->size = s->buf ? UMD_SINK_BUFFER_B : 0;
+    if (!s->buf)
+        fail(s, ENOMEM);
+    else if (s->failing && s->err == ENOMEM)
+        s->failing = s->full = false;
+    return s->buf != NULL;
+}
+
+/* Errors with a call site or a record are in the emergency ring already. */
+static void rescue(struct umd_log_sink *s, struct umd_log_line *line)
+{
+    bool there = line->level == UMD_LOG_ERROR && (line->site || line->record.seq);
+
+    if (line->level > UMD_LOG_WARN || there || s->rescued >= RESCUED_MAX)
+        return;
+    s->rescued++;
+    umd_emergency_put(&(struct umd_emergency_note){
+        .module = line->module, .func = line->func, .file = line->file, .line = line->line, .code = line->code,
+        .context_id = line->context_id, .record = line->record, .message = umd_log_line_message(line),
+    });
+}
+
+static void lose(struct umd_log_sink *s)
+{
+    s->lost++;
+    s->lost_total++;
+    umd_log_count_lost(1);
+}
+
+void umd_log_sink_add(struct umd_log_sink *s, struct umd_log_line *line)
+{
+    const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(umd_log_sink_id_of(s));
+
+    if (s->failing)
+        rescue(s, line);
+    if (s->full || !get_buffer(s)) {
+        lose(s);
+        return;
+    }
+    if (s->used && !s->failing && over_size(s, s->used + LINE_B))
+        umd_log_sink_flush(s); /* what this file still takes; then the next one begins */
+    size_t room = s->size - s->used;
+    size_t n = kind->format(s, line, s->buf + s->used, room);
+    if (n >= room && s->used && !s->failing) { /* full: out with it, then once more; a failing sink is tried again with the next batch */
         umd_log_sink_flush(s);
-        room = sizeof(s->buf) - s->used;
-        n = s->format(line, s->buf + s->used, room);
+        room = s->size - s->used;
+        n = kind->format(s, line, s->buf + s->used, room);
+    }
+    if (n >= room && s->used) {
+        s->full = s->failing;
+        lose(s);
+        return;
     }
     if (n >= room) { /* a line longer than the buffer cannot be: messages are bounded; a sink that says so is at fault */
-        umd_log_count_sink_error(1, EMSGSIZE);
+        umd_log_count_sink_error(EMSGSIZE);
+        umd_log_count_lost(1);
         return;
     }
     s->used += n;
-    s->lines++;
+    s->lines += n != 0;
 }

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* log_sink_json.c - one JSON object per line, with the names of OpenTelemetry's log data model. */
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "log_internal.h"
-
-struct json {
-    char *buf;
-    size_t size, len; /* len counts on where buf is full */
-};
-
-static __attribute__((format(printf, 2, 3))) void add(struct json *j, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    int n = vsnprintf(j->len < j->size ? j->buf + j->len : NULL, j->len < j->size ? j->size - j->len : 0, fmt, ap);
-    va_end(ap);
-    if (n > 0)
-        j->len += (size_t)n;
-}
+#include "log_sinks.h"
+#include "log_trace.h"
 
 /* Length of the valid UTF-8 sequence at s (1 to 4), 0 if it is none. Surrogates and overlong forms are none. */
 static size_t utf8_length(const unsigned char *s, size_t left)
@@ -37,31 +21,64 @@ static size_t utf8_length(const unsigned char *s, size_t left)
     return n;
 }
 
-static void add_string(struct json *j, const char *text, size_t n)
-{
-    const unsigned char *s = (const unsigned char *)text;
+/* What goes out as it is: printable ASCII but for quotes and backslashes. */
+static bool is_plain(unsigned char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; }
 
-    add(j, "\"");
+static void add_string(struct umd_out *o, const char *text, size_t n)
+{
+    umd_out_char(o, '"');
     while (n) {
-        size_t k = utf8_length(s, n);
-        if (k == 0)
-            add(j, "\\ufffd");
-        else if (*s == '"' || *s == '\\')
-            add(j, "\\%c", *s);
-        else if (*s < ' ' || *s == 0x7f)
-            add(j, "\\u%04x", *s);
-        else
-            add(j, "%.*s", (int)k, (const char *)s);
-        s += k ? k : 1;
+        size_t k = 0;
+        while (k < n && is_plain((unsigned char)text[k]))
+            k++;
+        umd_out_mem(o, text, k);
+        text += k;
+        n -= k;
+        if (!n)
+            break;
+        unsigned char c = (unsigned char)*text;
+        k = utf8_length((const unsigned char *)text, n);
+        if (k == 0) {
+            UMD_OUT_LIT(o, "\\ufffd");
+        } else if (c == '"' || c == '\\') {
+            umd_out_char(o, '\\');
+            umd_out_char(o, (char)c);
+        } else if (k == 1) {
+            UMD_OUT_LIT(o, "\\u00");
+            umd_out_hex(o, c, 2);
+        } else {
+            umd_out_mem(o, text, k);
+        }
+        text += k ? k : 1;
         n -= k ? k : 1;
     }
-    add(j, "\"");
+    umd_out_char(o, '"');
 }
 
-static void add_text(struct json *j, const char *key, const char *text)
+static void add_text(struct umd_out *o, const char *key, const char *text)
 {
-    add(j, ",\"%s\":", key);
-    add_string(j, text, strlen(text));
+    UMD_OUT_LIT(o, ",\"");
+    umd_out_str(o, key);
+    UMD_OUT_LIT(o, "\":");
+    add_string(o, text, strlen(text));
+}
+
+static void add_number(struct umd_out *o, const char *key, int64_t v)
+{
+    UMD_OUT_LIT(o, ",\"");
+    umd_out_str(o, key);
+    UMD_OUT_LIT(o, "\":");
+    umd_out_i64(o, v);
+}
+
+/* 64-bit numbers are strings, as in OTLP. */
+static void add_u64(struct umd_out *o, const char *key, uint64_t v)
+{
+    UMD_OUT_LIT(o, ",\"");
+    umd_out_str(o, key);
+    UMD_OUT_LIT(o, "\":\"");
+    umd_out_u64(o, v);
+    umd_out_char(o, '"');
 }
 
 /* Decimal numbers that a double holds exactly go out as numbers, all else as strings. */
@@ -78,7 +95,7 @@ static bool is_number(const umdFigure *f)
 #define FIGURES_MAX 32u
 
 /* The figures at any place of the message; of a key that stands twice the first counts, since JSON keys are unique. */
-static void add_figures(struct json *j, const char *message)
+static void add_figures(struct umd_out *o, const char *message)
 {
     char seen[FIGURES_MAX][sizeof(((umdFigure *)0)->key)];
     uint32_t count = 0;
@@ -91,54 +108,96 @@ static void add_figures(struct json *j, const char *message)
         if (again)
             continue;
         memcpy(seen[count], f.key, sizeof(f.key));
-        add(j, "%s\"%s\":", count++ ? "," : ",\"petrel.figures\":{", f.key);
-        if (is_number(&f) || f.kind == UMD_FIGURE_BOOL)
-            add(j, "%s", f.text);
+        if (count++)
+            UMD_OUT_LIT(o, ",\"");
         else
-            add_string(j, f.text, strlen(f.text));
+            UMD_OUT_LIT(o, ",\"petrel.figures\":{\"");
+        umd_out_str(o, f.key);
+        UMD_OUT_LIT(o, "\":");
+        if (is_number(&f) || f.kind == UMD_FIGURE_BOOL)
+            umd_out_str(o, f.text);
+        else
+            add_string(o, f.text, strlen(f.text));
     }
     if (count)
-        add(j, "}");
+        umd_out_char(o, '}');
 }
 
 static bool is_trace_id(const char *s) { return strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32; }
 
-static int severity_number(umdLogLevel level)
+static void add_severity(struct umd_out *o, umdLogLevel level)
 {
-    static const int number[] = { 0, 17, 13, 9, 5, 1 };
-    return number[level];
+    static const uint8_t number[] = { 0, 17, 13, 9, 5, 1 };
+
+    UMD_OUT_LIT(o, ",\"SeverityNumber\":");
+    umd_out_u64(o, number[level]);
+    UMD_OUT_LIT(o, ",\"SeverityText\":\"");
+    umd_out_str(o, umd_log_level_name(level));
+    umd_out_char(o, '"');
 }
 
-size_t umd_log_format_json(const struct umd_log_line *line, char *buf, size_t size)
+static void add_trace(struct umd_out *o, const struct umd_log_trace *trace)
 {
-    struct json j = { .buf = buf, .size = size };
+    if (!trace->trace_id || !is_trace_id(trace->trace_id))
+        return;
+    add_text(o, "TraceId", trace->trace_id);
+    if (trace->span_id)
+        add_text(o, "SpanId", trace->span_id);
+    if (trace->flags && trace->flags[0]) {
+        UMD_OUT_LIT(o, ",\"TraceFlags\":");
+        umd_out_u64(o, strtoul(trace->flags, NULL, 16));
+    }
+}
 
-    add(&j, "{\"Timestamp\":\"%" PRIu64 "\",\"ObservedTimestamp\":\"%" PRIu64 "\"", line->real_ns, line->observed_ns);
-    if (line->trace_id && is_trace_id(line->trace_id))
-        add_text(&j, "TraceId", line->trace_id);
-    add(&j, ",\"SeverityNumber\":%d,\"SeverityText\":\"%s\"", severity_number(line->level), umd_log_level_name(line->level));
-    add_text(&j, "Body", line->message);
-    add(&j, ",\"Resource\":{\"service.name\":\"petrel\",\"service.version\":\"" PETREL_VERSION "\",\"process.pid\":%u}", line->pid);
-    add(&j, ",\"InstrumentationScope\":{\"Name\":");
-    add_string(&j, line->module, strlen(line->module));
-    add(&j, "},\"Attributes\":{\"thread.id\":%u,\"petrel.mono_ns\":\"%" PRIu64 "\",\"petrel.call_depth\":%u", line->tid, line->mono_ns, line->depth);
+static void add_attributes(struct umd_out *o, struct umd_log_line *line, const struct umd_log_trace *trace)
+{
+    UMD_OUT_LIT(o, ",\"Attributes\":{\"thread.id\":");
+    umd_out_u64(o, line->tid);
+    add_u64(o, "petrel.mono_ns", line->mono_ns);
+    add_number(o, "petrel.call_depth", line->depth);
     if (line->func && line->func[0])
-        add_text(&j, "code.function", line->func);
+        add_text(o, "code.function.name", line->func);
     if (line->line) {
-        add_text(&j, "code.filepath", line->file);
-        add(&j, ",\"code.lineno\":%u", line->line);
+        add_text(o, "code.file.path", line->file);
+        add_number(o, "code.line.number", line->line);
     }
     if (line->context_id)
-        add(&j, ",\"petrel.context_id\":\"%" PRIu64 "\"", line->context_id);
+        add_u64(o, "petrel.context_id", line->context_id);
     if (line->code) {
-        add(&j, ",\"petrel.code\":%d", (int)line->code);
-        add_text(&j, "petrel.code_name", umdStatusName((umdStatus)line->code));
+        add_number(o, "petrel.code", line->code);
+        add_text(o, "petrel.code_name", umdStatusName((umdStatus)line->code));
     }
-    if (line->record.seq)
-        add(&j, ",\"petrel.record\":\"%08x:%u:%" PRIu64 "\"", line->record.boot, line->record.pid, line->record.seq);
-    if (line->trace_id && !is_trace_id(line->trace_id))
-        add_text(&j, "petrel.trace_id", line->trace_id);
-    add_figures(&j, line->message);
-    add(&j, "}}\n");
-    return j.len;
+    if (line->record.seq) {
+        UMD_OUT_LIT(o, ",\"petrel.record\":\"");
+        umd_out_record_id(o, line->record);
+        umd_out_char(o, '"');
+    }
+    if (trace->trace_id && !is_trace_id(trace->trace_id))
+        add_text(o, "petrel.trace_id", trace->trace_id);
+    add_figures(o, umd_log_line_message(line));
+    umd_out_char(o, '}');
+}
+
+size_t umd_log_format_json(struct umd_log_sink *s, struct umd_log_line *line, char *buf, size_t size)
+{
+    struct umd_out o = { .buf = buf, .size = size };
+    struct umd_log_trace trace = umd_log_trace_of(line);
+
+    (void)s;
+    UMD_OUT_LIT(&o, "{\"Timestamp\":\"");
+    umd_out_u64(&o, line->real_ns);
+    UMD_OUT_LIT(&o, "\",\"ObservedTimestamp\":\"");
+    umd_out_u64(&o, line->observed_ns);
+    umd_out_char(&o, '"');
+    add_trace(&o, &trace);
+    add_severity(&o, line->level);
+    add_text(&o, "Body", umd_log_line_message(line));
+    UMD_OUT_LIT(&o, ",\"Resource\":{\"service.name\":\"petrel\",\"service.version\":\"" PETREL_VERSION "\",\"process.pid\":");
+    umd_out_u64(&o, line->pid);
+    UMD_OUT_LIT(&o, "},\"InstrumentationScope\":{\"Name\":");
+    add_string(&o, line->module, strlen(line->module));
+    umd_out_char(&o, '}');
+    add_attributes(&o, line, &trace);
+    UMD_OUT_LIT(&o, "}\n");
+    return o.len;
 }

@@ -18,7 +18,6 @@
 #include "log_sinks.h"
 #include "stamp.h"
 
-#define BATCH_MS 50
 #define EXIT_S 2                /* a blocked sink holds up the end of the process no longer */
 #define TELL_NS 1000000000ull   /* drops are told at most this often */
 
@@ -174,7 +173,7 @@ static uint32_t drain(void)
 }
 
 /*
- * Asleep the writer has to be posted; awake it looks by itself every BATCH_MS, so that a log call costs no atomic exchange and no system call.
+ * Asleep the writer has to be posted; awake it looks by itself every flush period, so that a log call costs no atomic exchange and no system call.
  * A producer puts an entry, then reads umd_log_writer_awake; the writer clears that, then looks at the rings: one of the two sees the other, if a
  * barrier lies in between on both sides. The producer's is membarrier(2) here, and where that cannot be had, a sleep that ends by itself.
  */
@@ -182,7 +181,7 @@ static void wait_for_work(int fd, bool had_work)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
     uint64_t posts;
-    int timeout_ms = BATCH_MS;
+    int timeout_ms = (int)umd_log_flush_period_ms();
 
     if (!had_work) {
         atomic_store(&umd_log_writer_awake, false);
@@ -195,7 +194,7 @@ static void wait_for_work(int fd, bool had_work)
     atomic_store(&umd_log_writer_awake, true);
     if (!had_work && !atomic_load(&urgent) && !atomic_load(&stop)) {
         (void)!read(fd, &posts, sizeof(posts));
-        (void)poll(&p, 1, BATCH_MS); /* let a batch gather; only urgent news posts again */
+        (void)poll(&p, 1, (int)umd_log_flush_period_ms()); /* let a batch gather; only urgent news posts again */
     }
     (void)!read(fd, &posts, sizeof(posts));
 }
@@ -310,6 +309,7 @@ void umd_log_write_now(struct umd_log_line *line)
 }
 
 void umd_log_drain_lock(void) { umd_mutex_lock(&drain_lock); }
+bool umd_log_drain_lock_for(uint32_t timeout_ms) { return umd_mutex_lock_for(&drain_lock, (uint64_t)timeout_ms * 1000000u); }
 void umd_log_drain_unlock(void) { umd_mutex_unlock(&drain_lock); }
 void umd_log_drain_assert_held(void) { umd_mutex_assert_held(&drain_lock); }
 

@@ -78,6 +78,8 @@ struct umd_mutex {
 UMD_API void umd_mutex_init(struct umd_mutex *m, const char *name, int rank);
 UMD_API void umd_mutex_fini(struct umd_mutex *m);
 UMD_API void umd_mutex_lock(struct umd_mutex *m);
+/** False: not to be had in that time. */
+UMD_API bool umd_mutex_lock_for(struct umd_mutex *m, uint64_t timeout_ns);
 UMD_API void umd_mutex_unlock(struct umd_mutex *m);
 UMD_API void umd_mutex_assert_held(const struct umd_mutex *m);
 

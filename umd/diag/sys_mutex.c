@@ -86,6 +86,21 @@ void umd_mutex_lock(struct umd_mutex *m)
     note_taken(m);
 }
 
+bool umd_mutex_lock_for(struct umd_mutex *m, uint64_t timeout_ns)
+{
+    struct timespec until;
+
+    check_order(m);
+    clock_gettime(CLOCK_REALTIME, &until); /* what all hosts and checkers know; a jump of the clock changes the wait, not the outcome */
+    uint64_t ns = (uint64_t)until.tv_nsec + timeout_ns;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    if (pthread_mutex_timedlock(&m->m, &until) != 0)
+        return false;
+    note_taken(m);
+    return true;
+}
+
 void umd_mutex_unlock(struct umd_mutex *m)
 {
     note_released(m);

@@ -245,7 +245,7 @@ static void json_has_the_names_of_opentelemetry(void **state)
     assert_string_equal(json_object_get_string(get(a, "petrel.code_name")), "UMD_ERR_HW_PAGE_FAULT");
     assert_int_equal(json_object_get_int(get(a, "petrel.code")), UMD_ERR_HW_PAGE_FAULT);
     assert_string_equal(json_object_get_string(get(a, "petrel.context_id")), "31");
-    assert_string_equal(json_object_get_string(get(a, "code.function")), "json_has_the_names_of_opentelemetry");
+    assert_string_equal(json_object_get_string(get(a, "code.function.name")), "json_has_the_names_of_opentelemetry");
     struct json_object *figures = get(a, "petrel.figures");
     assert_string_equal(json_object_get_string(get(figures, "address")), "0x40");
     assert_string_equal(json_object_get_string(get(figures, "kernel")), "my gemm");

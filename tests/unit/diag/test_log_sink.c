@@ -158,10 +158,9 @@ static void bad_path_is_one_clear_error(void **state)
     UMD_LOG(UMD_LOG_ERROR, "the log goes on x=%d", 1);
 }
 
-static void full_disk_degrades_warns_once_and_recovers(void **state)
+static void full_disk_degrades_and_warns_once(void **state)
 {
     umdLogStats before, after;
-    const char *warning = "log sink fails, its records are lost until it works again";
 
     (void)state;
     assert_int_equal(umdLogOpenFile(scratch("full.txt"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
@@ -173,24 +172,69 @@ static void full_disk_degrades_warns_once_and_recovers(void **state)
     }
     umdLogGetStats(&after);
     assert_true(after.sink_errors - before.sink_errors >= 5);
-    assert_true(after.lost - before.lost >= 5);
     assert_int_equal(after.sink_errno, ENOSPC);
     const char *text = logged(scratch("full.txt"));
-    assert_int_equal(count_of(text, warning), 1);
-    assert_non_null(strstr(text, "path=\"/dev/full\" errno=28"));
+    assert_int_equal(count_of(text, "log sink fails, its records are kept while there is room, then lost"), 1);
+    assert_non_null(strstr(text, "sink=json path=\"/dev/full\" errno=28"));
     assert_int_equal(count_of(text, "into the void"), 5); /* the other sink is not hurt */
+    assert_true(after.lost - before.lost >= 5); /* kept so far, but not written */
     umdLogCloseFile(UMD_LOG_FORMAT_JSON);
-    /* Injected, and over again: what was lost is told where it was lost. */
-    assert_int_equal(umd_fault_plan_set("sys.write[nth=1]=fail"), UMD_SUCCESS);
-    UMD_LOG(UMD_LOG_INFO, "lost x=%d", 1);
-    umdLogFlush(5000);
-    assert_int_equal(umd_fault_plan_set(NULL), UMD_SUCCESS);
-    UMD_LOG(UMD_LOG_INFO, "found x=%d", 2);
-    text = logged(scratch("full.txt"));
-    assert_null(strstr(text, "lost x=1"));
-    assert_non_null(strstr(text, "found x=2"));
-    assert_non_null(strstr(text, "log sink works again records_lost=1"));
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static _Atomic(int) write_errno;
+static _Atomic(unsigned) writes_failed;
+static ssize_t failing_write(int fd, const void *buf, size_t n)
+{
+    if (!atomic_load(&write_errno))
+        return umd_sys_default()->write(fd, buf, n);
+    atomic_fetch_add(&writes_failed, 1);
+    errno = atomic_load(&write_errno);
+    return -1;
+}
+
+/* While it lasts nothing is lost that fits, then what does not fit is counted; when the cause is gone, all is told where it was lost. */
+static void what_fits_survives_a_failure(void **state)
+{
+    struct umd_sys table = *umd_sys_default();
+    umdLogStats before, after;
+    static const int causes[] = { ENOSPC, EROFS, EIO, EDQUOT };
+
+    (void)state;
+    table.write = failing_write;
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        assert_int_equal(umdLogOpenFile(scratch("back"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+        umdLogGetStats(&before);
+        UMD_LOG(UMD_LOG_INFO, "before x=%d", 0);
+        umdLogFlush(5000);
+        umd_sys_set(&table);
+        atomic_store(&write_errno, causes[i]);
+        UMD_LOG(UMD_LOG_WARN, "kept x=%d", 1);
+        umdLogFlush(5000);
+        for (int k = 0; k < 6000; k++) { /* more than the buffer holds */
+            UMD_LOG(UMD_LOG_INFO, "many k=%04d", k);
+            if (k % 100 == 99)
+                umdLogFlush(5000);
+        }
+        umdLogFlush(5000);
+        atomic_store(&write_errno, 0);
+        UMD_LOG(UMD_LOG_INFO, "after x=%d", 2); /* no room for it, but it brings the flush */
+        umdLogFlush(5000);
+        umd_sys_set(NULL);
+        umdLogGetStats(&after);
+        assert_int_equal(after.sink_errno, causes[i]);
+        uint64_t lost = after.lost - before.lost;
+        const char *text = logged(scratch("back"));
+        assert_non_null(strstr(text, "before x=0"));
+        assert_non_null(strstr(text, "kept x=1"));
+        assert_true(lost > 1000);
+        assert_int_equal(count_of(text, "many k=") + count_of(text, "after x=2") + lost + (after.dropped - before.dropped), 6001);
+        char want[64];
+        snprintf(want, sizeof(want), "log sink works again records_lost=%llu", (unsigned long long)lost);
+        assert_int_equal(count_of(text, "log sink works again"), 1);
+        assert_non_null(strstr(text, want));
+        umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    }
 }
 
 /* A sink that blocks until it is let go. */
@@ -429,7 +473,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(a_file_is_of_one_process),
         cmocka_unit_test(a_race_for_a_file_is_lost_cleanly), cmocka_unit_test(bad_path_is_one_clear_error),
-        cmocka_unit_test(full_disk_degrades_warns_once_and_recovers), cmocka_unit_test(a_blocked_sink_blocks_nobody), cmocka_unit_test(a_signal_handler_may_log),
+        cmocka_unit_test(full_disk_degrades_and_warns_once), cmocka_unit_test(what_fits_survives_a_failure),
+        cmocka_unit_test(a_blocked_sink_blocks_nobody), cmocka_unit_test(a_signal_handler_may_log),
         cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
         cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
         cmocka_unit_test(a_child_forked_before_the_first_line_has_its_own_file), cmocka_unit_test(bad_environment_only_degrades),
