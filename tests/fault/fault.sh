@@ -271,6 +271,28 @@ compiler)
             one_line; says err "^petrel-cc: $name=$program cannot be run\$"
         done
     done
+    for name in PETREL_CLANG:clang PETREL_LLD:LLD; do
+        tool 2 env "${name%:*}=$(command -v true)" "$source/tools/petrel-cc" -o k.pco "$source/tests/install/outside_kernel.c"
+        one_line; says err "^petrel-cc: ${name%:*}=.*true is not ${name#*:}: "
+    done
+    only broken folder
+    # What is read must not be written.
+    cp "$source/tests/install/outside_kernel.c" o.c
+    cp o.c same.c
+    ln o.c hard.c
+    for names in '-o o.c o.c' '-o ./o.c o.c' '-o hard.c o.c' '-M o.c o.c' '-c -o o.c o.c'; do
+        # shellcheck disable=SC2086
+        tool 1 "$source/tools/petrel-cc" $names
+        one_line; says err '^petrel-cc: o\.c is also the file of -[oM]: it would be overwritten$'
+        cmp -s o.c same.c || die "$names destroyed its source"
+    done
+    tool 1 "$source/tools/petrel-cc" -c -o two.o o.c same.c
+    one_line
+    for out in /nonexistent/k folder /dev/full; do
+        tool 2 "$source/tools/petrel-cc" -o $out o.c
+        one_line; says err "^petrel-cc: cannot write $out: "
+    done
+    rm o.c same.c hard.c
     only broken folder
     PETREL_CLANG='' PETREL_LLD='' tool 0 "$source/tools/petrel-cc" -o k.pco "$source/tests/install/outside_kernel.c"
     silent; only broken folder k.pco ;;
