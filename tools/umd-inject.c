@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <umd/umd_log.h>
 
@@ -19,7 +18,7 @@ static void print_help(poptContext pc)
     poptPrintHelp(pc, stdout, 0);
     printf("\nCommands:\n"
            "  list          all fault sites with their actions\n"
-           "  check SPEC    parse a specification, or the file of that name, and say where a mistake is\n"
+           "  check SPEC    parse a specification, or a file of that name (@FILE: in any case), and say where a mistake is\n"
            "\nExamples:\n"
            "  umd-inject list\n"
            "  umd-inject check 'hw.cu.hang[nth=40]=fire; kmd.vram.alloc=5%%3*fail'\n"
@@ -57,13 +56,12 @@ static int list_json(void)
 
 static int check(const char *spec)
 {
-    struct stat file;
-    bool is_file = stat(spec, &file) == 0;
+    const char *file = tool_fault_file(spec, true);
     umdErrorDetail d = { .size_B = sizeof(d) };
-    umdStatus st = is_file ? umd_fault_plan_load(spec) : umd_fault_plan_set(spec);
+    umdStatus st = file ? umd_fault_plan_load(file) : umd_fault_plan_set(spec);
     bool have = umdGetLastErrorDetail(&d) == UMD_SUCCESS;
     if (!umdFailed(st)) {
-        printf("%s is good\n", is_file ? spec : "the specification");
+        printf("%s is good\n", file ? file : "the specification");
         return EXIT_DONE;
     }
     tool_clean(d.figures);

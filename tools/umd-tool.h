@@ -5,20 +5,37 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TOOL_NO_OUTPUT = 2 };
 
-/* First thing in main: a file opened later must not take the number of a standard stream that the caller has closed. */
+/*
+ * First thing in main. A file opened later must not take the number of a standard stream that the caller has closed; what is beyond the limit
+ * of file sizes is told by EFBIG, not by a signal that ends the process without a word.
+ */
 static inline void tool_start(void)
 {
+    signal(SIGXFSZ, SIG_IGN);
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             (void)!open("/dev/null", O_RDONLY); /* writing to it fails, as it should */
     }
+}
+
+/*
+ * The file that a fault specification stands for, NULL: it is one itself. "@FILE" and an absolute path are a file everywhere; on a command
+ * line the name of a file that exists is, too, and so is what has a '/' but no '=' (then it cannot be read, and that is said).
+ */
+static inline const char *tool_fault_file(const char *text, bool command_line)
+{
+    if (text[0] == '@' || text[0] == '/')
+        return text + (text[0] == '@');
+    return command_line && (access(text, F_OK) == 0 || (strchr(text, '/') && !strchr(text, '='))) ? text : NULL;
 }
 
 /* The tools tell what is wrong themselves; lines of the log on the console tell it twice. Set but empty is not set. */

@@ -332,7 +332,51 @@ PY
     only report.json
     python3 -c 'import json; r = json.load(open("report.json")); assert r["exit_status"] == 3 and r["error"]["name"] == "UMD_ERR_HW_ILLEGAL_INSTRUCTION"' ||
         die "the report of a failed run is not what it should be" ;;
+# The report is of this run, whatever became of it.
+stale)
+    for bad in "--data nowhere" "--faults hw.cu.hng=fire" "--log /nonexistent/log" "--log-level nonsense" "--faults hw.fw.version=fire"; do
+        run 0 --report report.json
+        status=0
+        # shellcheck disable=SC2086
+        "$train" mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 1 --carrier "$carrier" --report report.json $bad >out 2>err || status=$?
+        [ $status -ne 0 ] || die "$bad should fail"
+        python3 -c 'import json, sys; r = json.load(open("report.json")); assert r["exit_status"] == int(sys.argv[1]) and r["error"]["text"], r' $status ||
+            die "$bad: the report is not of that run"
+    done
+    run 0 --report report.json
+    cp report.json before.json
+    run 1 --report report.json --epochs x # the command line: nothing was touched
+    cmp -s report.json before.json || die "a mistake in the command line touched the report"
+    rm before.json
+    mkdir folder
+    mv report.json folder/real.json
+    ln -s folder/real.json link
+    ln -s folder/new.json dangling
+    for name in link dangling; do
+        run 0 --report $name
+        [ -L $name ] && [ -f "$(readlink $name)" ] || die "$name should stay a link to the report"
+    done
+    only folder link dangling ;;
+# An option goes before its variable, and the report has what was used.
+mode)
+    PETREL_MODE=stepped run 0 --mode threaded --log log --report report.json
+    says log 'mode=threaded'; says report.json '"mode": *"threaded"'
+    PETREL_MODE=bogus run 0 --mode functional --report report.json; silent; says report.json '"mode": *"functional"'
+    PETREL_MODE=stepped run 0 --log log --report report.json
+    says log 'mode=stepped'; says report.json '"mode": *"stepped"'
+    for n in 1 2; do
+        PETREL_MODE=stepped run 0 --seed 7 --log log
+        mkdir $n && mv log $n/
+    done
+    cmp 1/log 2/log || die "two stepped runs of one seed wrote different logs"
+    run 0 --mode stepped,functional --report report.json; says report.json '"mode": *"stepped,functional"'
+    PETREL_MODE=bogus run 1; one_line; says err "^umd-train: PETREL_MODE is 'bogus', not one of threaded, stepped, functional"
+    for mode in sideways stepped, ,stepped 'stepped functional'; do
+        run 1 --mode "$mode"; one_line; says err "^umd-train: --mode is '$mode'"
+    done
+    PETREL_FAULTS='hw.cu.hang[nth=20]=fire' run 0 --faults 'hw.cu.hang[nth=4000]=fire' ;;
 numbers)
+    run 1 --train-size 10; one_line; says err '--train-size is less than --batch'
     for option in epochs batch hidden train-size test-size watchdog-ms seed; do
         for value in abc 1.5 -1 '' 99999999999999999999; do
             run 1 "--$option=$value"; one_line; says err "^umd-train: --$option is '$value', not a whole number from [0-9]+ to [0-9]+; "
@@ -370,8 +414,45 @@ files)
             one_line; says err "^umd-train: $name $path and --faults plan are the same file"
         done
     done
+    # However the plan is named: "@" means a file wherever a plan is read.
+    for path in plan ./plan hard; do
+        for option in log report; do
+            run 1 --$option $path --faults @plan; one_line; says err "^umd-train: --$option $path and --faults @plan are the same file"
+            PETREL_FAULTS=@plan run 1 --$option $path; one_line; says err "^umd-train: --$option $path and PETREL_FAULTS @plan are the same file"
+            PETREL_FAULTS=$PWD/plan run 1 --$option $path; one_line; says err 'and PETREL_FAULTS /.* are the same file'
+        done
+    done
     [ "$(cat plan)" = 'hw.cu.hang[nth=20]=fire' ] || die "the fault file was written to"
-    rm plan hard
+    only plan hard
+    for faults in plan @plan ./plan "@$PWD/plan" "$PWD/plan"; do
+        run 3 --faults "$faults"; says err 'UMD_ERR_HW_HANG'
+        to=out
+        tool 0 "$built/umd-inject" check "$faults"; says out '/?plan is good$'
+    done
+    PETREL_FAULTS=@plan run 3 --log plan.log --report plan.json; says err 'UMD_ERR_HW_HANG'
+    says plan.json '"faults": *"hw.cu.hang\[nth=20\]=fire'
+    PETREL_FAULTS=@plan run 0 --faults 'hw.cu.hang[nth=4000]=fire' --log plan # the option takes its place: the file is nobody's plan
+    [ -s plan.1 ] || die "the log should have moved what was there"
+    rm -f plan plan.1 hard plan.log plan.json
+    run 2 --faults @nowhere; one_line; says err '^umd-train: the fault file nowhere cannot be read: No such file'
+    tool 1 "$built/umd-inject" check @nowhere; one_line; says err 'RES_FILE.*nowhere'
+    # A mistake in the plan or the levels moves no log away.
+    echo kept >log
+    run 1 --log log --faults 'hw.cu.hng=fire'; one_line
+    run 1 --log log --log-level nonsense; one_line
+    [ "$(cat log)" = kept ] || die "an older log was moved away"
+    rm log
+    # Logs of the environment are files, too.
+    UMD_LOG_FILE=same run 1 --log same; one_line; says err '^umd-train: UMD_LOG_FILE same and --log same are the same file'
+    UMD_LOG_JSON=same run 1 --report same; one_line; says err 'UMD_LOG_JSON same and --report same are the same file'
+    UMD_LOG_FILE=same UMD_LOG_JSON=same run 1; one_line; says err 'UMD_LOG_JSON same and UMD_LOG_FILE same are the same file'
+    only
+    UMD_LOG_JSON=same run 0 --log same; silent
+    rm same
+    UMD_LOG_JSON=j1 run 0 --log j2; one_line; says err '^umd-train: --log j2 takes the place of UMD_LOG_JSON j1, which is not written$'
+    only j2
+    rm j2
+    run 2 --log /dev/null --report /dev/null; one_line; says err 'the report /dev/null cannot be written: it is a device'
     mkdir set
     echo images >set/t10k-images-idx3-ubyte
     for option in log report; do
@@ -389,6 +470,12 @@ files)
         run 2 --report $path; one_line; says err "the report $path cannot be written: it is a device, pipe or socket, not a regular file; name a new file"
         hushes out step
     done
+    run 2 --log pipe; one_line; says err '^umd-train: the log pipe cannot be written: it is a pipe that nobody reads$'
+    cat pipe >piped &
+    run 0 --log pipe; silent
+    wait $!
+    says piped 'library started'
+    rm piped
     only pipe
     rm pipe
     to=out
@@ -433,7 +520,8 @@ input)
     printf '\000\000\010\003\000\000\000\004\000\000\000\034\000\000\000\034' >train-images-idx3-ubyte
     printf '\000\000\010\001\000\000\000\004' >train-labels-idx1-ubyte
     run 2 --data . --report report.json; one_line; says err 'train-images-idx3-ubyte: is truncated'
-    only train-images-idx3-ubyte train-labels-idx1-ubyte
+    says report.json '"exit_status": *2' 'train-images-idx3-ubyte: is truncated'
+    only train-images-idx3-ubyte train-labels-idx1-ubyte report.json
     status=0; "$train" perceptron >out 2>err || status=$?
     [ "$status" -eq 1 ] || die "an unknown workload must be a usage error"
     one_line; says err "unknown workload 'perceptron'"

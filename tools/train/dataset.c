@@ -15,10 +15,18 @@ _Static_assert(DIGITS_PIXELS == DATASET_PIXELS && DIGITS_CLASSES == DATASET_CLAS
 
 #define MAGIC_IMAGES 0x00000803u
 #define MAGIC_LABELS 0x00000801u
+#define DRAW_AT_ONCE 256u  /* some ms: a signal is not to wait longer */
 #define MAX_IMAGES 1000000u /* beyond this a header is taken for garbage */
 
+enum { INPUT_B = 65536 };
+
 struct idx {
-    gzFile file;
+    FILE *file;
+    bool gzip;                  /* by its first bytes, whatever the name says */
+    bool ended;                 /* gzip: the end of the stream was met, its check sum and size were right */
+    bool inflates;              /* z is set up */
+    z_stream z;                 /* next_in: what was read and not yet used, plain files too */
+    uint8_t input[INPUT_B];
     char path[512];
     uint32_t count;
     char *why;
@@ -32,18 +40,96 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* More input, if there is any. False: the file cannot be read. */
+static bool refill(struct idx *x)
+{
+    if (x->z.avail_in)
+        return true;
+    x->z.next_in = x->input;
+    x->z.avail_in = (uInt)fread(x->input, 1, sizeof(x->input), x->file);
+    return x->z.avail_in || !ferror(x->file) || IDX_FAIL(x, "cannot be read (%s)", strerror(errno));
+}
+
+/* What a writer appended to a gzip file later is part of it, as gzip has it; anything else behind the end is not. */
+static bool next_member(struct idx *x)
+{
+    if (!refill(x))
+        return false;
+    if (!x->z.avail_in)
+        x->ended = true;
+    else if (x->z.next_in[0] != 0x1f || inflateReset(&x->z) != Z_OK)
+        return IDX_FAIL(x, "goes on after the end of its gzip stream");
+    return true;
+}
+
+/* Up to n bytes, less at the end alone. False: the file is bad; it has been said. */
+static bool inflate_some(struct idx *x, uint8_t *buf, uint32_t n, uint32_t *got_out)
+{
+    x->z.next_out = buf;
+    x->z.avail_out = n;
+    while (x->z.avail_out && !x->ended) {
+        if (!refill(x))
+            return false;
+        if (!x->z.avail_in)
+            return IDX_FAIL(x, "is truncated: its gzip stream has no end");
+        int rc = inflate(&x->z, Z_NO_FLUSH);
+        if (rc == Z_MEM_ERROR)
+            return IDX_FAIL(x, "needs more memory than the host has");
+        if (rc != Z_OK && rc != Z_STREAM_END)
+            return IDX_FAIL(x, "is damaged: its gzip stream does not hold together");
+        if (rc == Z_STREAM_END && !next_member(x))
+            return false;
+    }
+    *got_out = n - x->z.avail_out;
+    return true;
+}
+
+static bool copy_some(struct idx *x, uint8_t *buf, uint32_t n, uint32_t *got_out)
+{
+    uint32_t got = 0;
+
+    while (got < n && refill(x) && x->z.avail_in) {
+        uint32_t k = n - got < x->z.avail_in ? n - got : x->z.avail_in;
+        memcpy(buf + got, x->z.next_in, k);
+        x->z.next_in += k;
+        x->z.avail_in -= k;
+        got += k;
+    }
+    *got_out = got;
+    return !ferror(x->file);
+}
+
 static bool idx_read(struct idx *x, void *buf, uint32_t n, const char *what)
 {
-    int got = gzread(x->file, buf, n);
-    if (got == (int)n)
+    uint32_t got = 0;
+
+    if (!(x->gzip ? inflate_some(x, buf, n, &got) : copy_some(x, buf, n, &got)))
+        return false;
+    return got == n || IDX_FAIL(x, "is truncated: %u bytes of %s expected, %u found", n, what, got);
+}
+
+/* Looks at the first bytes, which stay to be read. */
+static bool idx_begin(struct idx *x)
+{
+    x->file = fopen(x->path, "rbe");
+    if (!x->file)
+        return IDX_FAIL(x, "%s", strerror(errno));
+    setvbuf(x->file, NULL, _IONBF, 0); /* refill reads large pieces, a pipe's as they come */
+    if (!refill(x))
+        return false;
+    x->gzip = x->z.avail_in >= 2 && x->input[0] == 0x1f && x->input[1] == 0x8b;
+    if (!x->gzip)
         return true;
-    int code;
-    const char *text = gzerror(x->file, &code);
-    if (got < 0 && code == Z_DATA_ERROR)
-        return IDX_FAIL(x, "is damaged: its gzip stream does not hold together");
-    if (got < 0 && code != Z_BUF_ERROR)
-        return IDX_FAIL(x, "cannot be read (%s)", code == Z_ERRNO ? strerror(errno) : text);
-    return IDX_FAIL(x, "is truncated: %u bytes of %s expected, %d found", n, what, got < 0 ? 0 : got);
+    x->inflates = inflateInit2(&x->z, 16 + MAX_WBITS) == Z_OK;
+    return x->inflates || IDX_FAIL(x, "needs more memory than the host has");
+}
+
+static void idx_end(struct idx *x)
+{
+    if (x->inflates)
+        inflateEnd(&x->z);
+    if (x->file)
+        fclose(x->file);
 }
 
 static bool idx_open(struct idx *x, const char *dir, const char *name, uint32_t magic)
@@ -60,10 +146,7 @@ static bool idx_open(struct idx *x, const char *dir, const char *name, uint32_t 
             return IDX_FAIL(x, "no such file, plain or .gz");
         }
     }
-    x->file = gzopen(x->path, "rb");
-    if (!x->file)
-        return IDX_FAIL(x, "%s", strerror(errno));
-    if (!idx_read(x, head, sizeof(head), "header"))
+    if (!idx_begin(x) || !idx_read(x, head, sizeof(head), "header"))
         return false;
     if (be32(head) != magic)
         return IDX_FAIL(x, "is no IDX file of this kind: magic 0x%08x, expected 0x%08x", be32(head), magic);
@@ -73,17 +156,15 @@ static bool idx_open(struct idx *x, const char *dir, const char *name, uint32_t 
     return true;
 }
 
-/* After the last item the file must end: a longer one was cut or joined by accident. */
+/* After the last item the file must end, and a gzip stream have its check sum: a longer or shorter one was cut or joined by accident. */
 static bool idx_at_end(struct idx *x)
 {
     uint8_t extra;
-    if (gzread(x->file, &extra, 1) > 0)
-        return IDX_FAIL(x, "goes on after the %u items that its header claims", x->count);
-    int code;
-    gzerror(x->file, &code);
-    if (code != Z_OK && code != Z_STREAM_END)
-        return IDX_FAIL(x, "is damaged: its gzip stream does not hold together");
-    return true;
+    uint32_t got = 0;
+
+    if (!(x->gzip ? inflate_some(x, &extra, 1, &got) : copy_some(x, &extra, 1, &got)))
+        return false;
+    return got == 0 || IDX_FAIL(x, "goes on after the %u items that its header claims", x->count);
 }
 
 static bool load(struct idx *images, struct idx *labels, const char *dir, const char *stem, uint32_t limit, struct dataset *set)
@@ -120,14 +201,21 @@ static bool load(struct idx *images, struct idx *labels, const char *dir, const 
 
 bool dataset_load_idx(const char *dir, enum dataset_part part, uint32_t limit, struct dataset *set_out, char *why, uint32_t why_B)
 {
-    struct idx images = { .why = why, .why_B = why_B }, labels = images;
+    struct idx *x = calloc(2, sizeof(*x)); /* images, labels */
     struct dataset set = { 0 };
-    bool ok = load(&images, &labels, dir, part == DATASET_TRAIN ? "train" : "t10k", limit, &set);
 
-    if (images.file)
-        gzclose(images.file);
-    if (labels.file)
-        gzclose(labels.file);
+    if (!x) {
+        snprintf(why, why_B, "%s: needs more memory than the host has", dir);
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        x[i].why = why;
+        x[i].why_B = why_B;
+    }
+    bool ok = load(&x[0], &x[1], dir, part == DATASET_TRAIN ? "train" : "t10k", limit, &set);
+    idx_end(&x[0]);
+    idx_end(&x[1]);
+    free(x);
     if (ok)
         *set_out = set;
     else
@@ -135,17 +223,21 @@ bool dataset_load_idx(const char *dir, enum dataset_part part, uint32_t limit, s
     return ok;
 }
 
-bool dataset_draw(uint64_t seed, uint32_t count, struct dataset *set_out)
+bool dataset_draw(uint64_t seed, uint32_t count, bool (*asked_to_stop)(void), struct dataset *set_out)
 {
     struct dataset set = { .count = count, .pixels = malloc((size_t)count * DATASET_PIXELS), .labels = malloc(count) };
+    bool ok = set.pixels && set.labels;
 
-    if (!set.pixels || !set.labels) {
-        dataset_free(&set);
-        return false;
+    for (uint32_t first = 0; ok && first < count; first += DRAW_AT_ONCE) {
+        uint32_t n = count - first < DRAW_AT_ONCE ? count - first : DRAW_AT_ONCE;
+        digits_fill(seed, first, n, set.pixels + (size_t)first * DATASET_PIXELS, set.labels + first);
+        ok = !asked_to_stop || !asked_to_stop();
     }
-    digits_fill(seed, 0, count, set.pixels, set.labels);
-    *set_out = set;
-    return true;
+    if (ok)
+        *set_out = set;
+    else
+        dataset_free(&set);
+    return ok;
 }
 
 void dataset_free(struct dataset *set)

@@ -22,8 +22,8 @@ enum dataset_part { DATASET_TRAIN, DATASET_TEST };
  * (0: all). False: *set_out is untouched and `why` holds one line that names file and mistake.
  */
 bool dataset_load_idx(const char *dir, enum dataset_part part, uint32_t limit, struct dataset *set_out, char *why, uint32_t why_B);
-/** Draws `count` images of the generator's set of `seed`. False: no memory. */
-bool dataset_draw(uint64_t seed, uint32_t count, struct dataset *set_out);
+/** Draws `count` images of the generator's set of `seed`, a few at a time; asked_to_stop (may be NULL) is looked at in between. False: stopped, or no memory. */
+bool dataset_draw(uint64_t seed, uint32_t count, bool (*asked_to_stop)(void), struct dataset *set_out);
 void dataset_free(struct dataset *set);
 
 #endif

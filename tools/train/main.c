@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - umd-train: brings the stack up, runs a workload, says how it went, and exits with the status that fits. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +15,10 @@
 
 #include "../umd-tool.h"
 #include "digits.h"
-#include "fault_plan.h"
 #include "options.h"
 #include "sys.h"
 
 #define DEFAULT_TRAIN_SIZE 20000u
-#define MAX_FAULT_FILE_B 65536
 #define TRY_B 4096u
 #define TRY_NS UINT64_C(10000000000) /* far more than a reset takes */
 
@@ -42,95 +42,78 @@ bool train_kernel_path(const char *name, char *out, uint32_t out_B)
     return false;
 }
 
-static int fail_line(int status, const char *fmt, const char *a, const char *b)
+int train_fail(struct train_run *run, int status, const char *fmt, ...)
 {
-    fprintf(stderr, "umd-train: ");
-    fprintf(stderr, fmt, a, b);
-    fputc('\n', stderr);
+    char text[1400];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "umd-train: %s\n", text);
+    trouble_own(&run->trouble, "%s", text);
     return status;
 }
 
 /*
- * A specification without '=' has rules that do nothing, if any: the parser says what is missing, with the position, where the driver would
- * look for a file of that name.
+ * On the console the driver's lines would tell twice what this program tells on one screen, so they are off there unless UMD_LOG_CONSOLE
+ * asks for them.
  */
-static int check_rules(struct train_run *run)
+static int set_up_console(struct train_run *run)
 {
-    if (strchr(run->opt.faults, '='))
-        return TRAIN_DONE;
-    umdStatus st = umd_fault_plan_set(run->opt.faults);
-    if (umdFailed(st)) {
-        trouble_note(&run->trouble, st, "reading the fault specification");
-        trouble_print_line(&run->trouble, stderr);
-        return TRAIN_USAGE;
-    }
-    run->opt.faults = ""; /* blanks and comments */
-    return TRAIN_DONE;
+    umdStatus st = tool_wants_console() ? UMD_SUCCESS : umdLogSetConsole("off");
+
+    return umdFailed(st) ? train_fail(run, TRAIN_NO_START, "the log cannot be set up: %s", umdStatusString(st)) : TRAIN_DONE;
 }
 
-/* --faults names a file or is the specification itself; a file replaces it by its text. Anything but TRAIN_DONE: one line was written. */
-static int read_faults(struct train_run *run)
+/* A pipe that nobody reads would hold the run before it has said a word. Value: a descriptor that keeps its reader until the log has it. */
+static int hold_pipe(const char *path, int *error_out)
 {
-    struct train_options *o = &run->opt;
     struct stat st;
 
-    if (!o->faults)
-        return TRAIN_DONE;
-    if (stat(o->faults, &st) != 0) {
-        if (strchr(o->faults, '=') || !strchr(o->faults, '/'))
-            return check_rules(run);
-        return fail_line(TRAIN_NO_START, "the fault file %s cannot be read: %s", o->faults, strerror(errno));
-    }
-    char *text = S_ISREG(st.st_mode) && st.st_size <= MAX_FAULT_FILE_B ? malloc((size_t)st.st_size + 1) : NULL;
-    FILE *f = text ? fopen(o->faults, "re") : NULL;
-    bool ok = f && fread(text, 1, (size_t)st.st_size, f) == (size_t)st.st_size;
-
-    if (f)
-        fclose(f);
-    if (!ok) {
-        fail_line(0, "the fault file %s cannot be read%s", o->faults, text ? "" : ": no regular file of at most 64 KiB");
-        free(text);
-        return TRAIN_NO_START;
-    }
-    text[st.st_size] = '\0';
-    if (!tool_is_text(text, (size_t)st.st_size)) {
-        free(text);
-        return fail_line(TRAIN_NO_START, "the fault file %s is not a text file%s", o->faults, "");
-    }
-    o->faults = text;
-    int status = check_rules(run);
-    if (o->faults != text)
-        free(text);
-    return status;
+    *error_out = 0;
+    if (stat(path, &st) != 0 || !S_ISFIFO(st.st_mode))
+        return -1;
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        *error_out = errno;
+    return fd;
 }
 
-/*
- * The log goes to the file of --log. On the console the driver's lines would tell twice what this program tells on one screen, so they
- * are off there unless UMD_LOG_CONSOLE asks for them.
- */
+/* The log goes to the file of --log. */
 static int set_up_log(struct train_run *run)
 {
     const struct train_options *o = &run->opt;
-    umdStatus st = UMD_SUCCESS;
+    umdErrorDetail d = { .size_B = sizeof(d) };
+    umdFigure reason;
+    int error;
+    umdStatus st = o->log_level ? umdLogSetLevels(o->log_level) : UMD_SUCCESS;
 
-    if (!tool_wants_console())
-        st = umdLogSetConsole("off");
-    if (!umdFailed(st) && o->log_level)
-        st = umdLogSetLevels(o->log_level);
     if (umdFailed(st)) {
         trouble_note(&run->trouble, st, "setting log levels");
         trouble_print_line(&run->trouble, stderr);
         return TRAIN_USAGE;
     }
-    if (o->log && umdFailed(st = umdLogOpenFile(o->log, UMD_LOG_FORMAT_JSON, NULL))) {
-        umdErrorDetail d = { .size_B = sizeof(d) };
-        umdFigure reason;
-        bool told = umdGetLastErrorDetail(&d) == UMD_SUCCESS && umdErrorDetailFigure(&d, "reason", &reason);
-        return fail_line(TRAIN_NO_START, "the log %s cannot be written: %s", o->log, told ? reason.text : umdStatusString(st));
-    }
-    return TRAIN_DONE;
+    if (!o->log)
+        return TRAIN_DONE;
+    int pipe = hold_pipe(o->log, &error);
+    if (error)
+        return train_fail(run, TRAIN_NO_START, "the log %s cannot be written: %s", o->log,
+                          error == ENXIO ? "it is a pipe that nobody reads" : strerror(error));
+    st = umdLogOpenFile(o->log, UMD_LOG_FORMAT_JSON, NULL);
+    bool told = umdFailed(st) && umdGetLastErrorDetail(&d) == UMD_SUCCESS && umdErrorDetailFigure(&d, "reason", &reason);
+    if (pipe >= 0)
+        close(pipe);
+    return umdFailed(st) ? train_fail(run, TRAIN_NO_START, "the log %s cannot be written: %s", o->log, told ? reason.text : umdStatusString(st))
+                         : TRAIN_DONE;
 }
 
+static bool asked_to_stop(void)
+{
+    return train_stop_signal() != 0;
+}
+
+/* False: it has been told, or a signal asked for the end. */
 static bool load_data(struct train_run *run)
 {
     const struct train_options *o = &run->opt;
@@ -140,12 +123,13 @@ static bool load_data(struct train_run *run)
     if (o->data_dir) {
         if (!dataset_load_idx(o->data_dir, DATASET_TRAIN, size, &run->train, why, sizeof(why)) ||
             !dataset_load_idx(o->data_dir, DATASET_TEST, tests, &run->test, why, sizeof(why))) {
-            fail_line(0, "%s%s", why, "");
+            train_fail(run, 0, "%s", why);
             return false;
         }
-    } else if (!dataset_draw(digits_train_seed(o->seed), size ? size : DEFAULT_TRAIN_SIZE, &run->train) ||
-               !dataset_draw(DIGITS_TEST_SEED, tests ? tests : DIGITS_TEST_COUNT, &run->test)) {
-        fail_line(0, "out of host memory for the images%s%s", "", "");
+    } else if (!dataset_draw(digits_train_seed(o->seed), size ? size : DEFAULT_TRAIN_SIZE, asked_to_stop, &run->train) ||
+               !dataset_draw(DIGITS_TEST_SEED, tests ? tests : DIGITS_TEST_COUNT, asked_to_stop, &run->test)) {
+        if (!asked_to_stop())
+            train_fail(run, 0, "out of host memory for the images");
         return false;
     }
     run->result.train_images = run->train.count;
@@ -172,14 +156,16 @@ static int bring_up(struct train_run *run)
     const struct train_options *o = &run->opt;
     umdInitDesc desc = {
         .size_B = sizeof(desc), .version = UMD_VERSION, .carrier = o->carrier, .watchdog_ns = (uint64_t)o->watchdog_ms * 1000000u,
-        .seed = o->seed, .stepped = strcmp(o->mode, "stepped") == 0, .functional = strcmp(o->mode, "functional") == 0, .faults = o->faults,
+        .seed = o->seed, .stepped = o->stepped, .functional = o->functional, .faults = o->faults,
     };
+    /* Decided above, for all of the run: the library would add what the variables say. */
+    unsetenv("PETREL_MODE");
+    unsetenv("PETREL_FAULTS");
     umdStatus st = umdInit(&desc), first = st;
 
     if (umdFailed(st) && trouble_retry(&run->trouble, st)) {
         /* The plan of faults stays as it is: what was to happen once has happened. */
         desc.faults = NULL;
-        unsetenv("PETREL_FAULTS");
         st = umdInit(&desc);
         if (!umdFailed(st))
             trouble_retried(&run->trouble, first, "bringing the stack up");
@@ -350,15 +336,33 @@ static int finish(const struct workload *workload, struct train_run *run, int st
     char why[1200];
 
     status = tool_finish("umd-train", status);
-    if (run->opt.report && (run->trouble.code != UMD_SUCCESS || run->result.steps || run->stopped_by) &&
-        !report_write(run->opt.report, workload->name, run, status, why, sizeof(why))) {
-        status = fail_line(status ? status : TRAIN_NO_START, "%s%s", why, "");
+    if (run->opt.report && !report_write(run->opt.report, workload->name, run, status, why, sizeof(why))) {
+        status = train_fail(run, status ? status : TRAIN_NO_START, "%s", why);
         run->opt.report = NULL;
     }
     tell_log(&run->opt);
     if (run->stopped_by)
         tell_stopped(run);
     return status;
+}
+
+/* Mistakes in what was given are told before anything is touched: an older log stays where it is. */
+static int run_all(const struct workload *workload, struct train_run *run)
+{
+    int status = set_up_console(run);
+
+    if (status == TRAIN_DONE)
+        status = train_read_faults(run);
+    if (status == TRAIN_DONE)
+        status = set_up_log(run);
+    if (status != TRAIN_DONE)
+        return status;
+    run->trouble.log = log_in_use(&run->opt);
+    train_stop_install();
+    if (load_data(run))
+        return run_workload(workload, run);
+    run->stopped_by = run->trouble.own[0] ? 0 : train_stop_signal();
+    return run->stopped_by ? TRAIN_SIGNAL + run->stopped_by : TRAIN_NO_START;
 }
 
 int main(int argc, char **argv)
@@ -373,21 +377,13 @@ int main(int argc, char **argv)
     case OPTIONS_DONE: return tool_finish("umd-train", TRAIN_DONE);
     case OPTIONS_RUN: break;
     }
-    if (run.opt.report && !report_probe(run.opt.report, why, sizeof(why)))
-        return fail_line(TRAIN_NO_START, "%s%s", why, "");
     trouble_init(&run.trouble);
-    run.trouble.no_pause = strcmp(run.opt.mode, "stepped") == 0;
-    if (run.trouble.no_pause)
+    if (run.opt.report && !report_begin(run.opt.report, why, sizeof(why)))
+        return train_fail(&run, TRAIN_NO_START, "%s", why);
+    run.trouble.no_pause = run.opt.stepped;
+    if (run.opt.stepped)
         umd_sys_step_begin(run.opt.seed); /* to the end of the process: the first and the last line of the log are virtual, too */
-    int status = set_up_log(&run);
-    if (status == TRAIN_DONE)
-        status = read_faults(&run);
-    if (status != TRAIN_DONE)
-        return status;
-    run.trouble.log = log_in_use(&run.opt);
-    train_stop_install();
-    status = load_data(&run) ? run_workload(workload, &run) : TRAIN_NO_START;
-    status = finish(workload, &run, status);
+    int status = finish(workload, &run, run_all(workload, &run));
     dataset_free(&run.train);
     dataset_free(&run.test);
     trouble_fini(&run.trouble);

@@ -8,13 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "digits.h"
 #include "kernels/mlp_args.h"
-
-#define MAX_LINKS 8
 
 static const char *const dataset_files[] = {
     "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte",
@@ -34,6 +31,9 @@ static void print_help(poptContext pc)
            "  umd-train mlp --verify --report run.json               compare gradients with the host, write a report\n"
            "  umd-train mlp --data ~/mnist                           train MNIST's IDX files\n"
            "  umd-train mlp --faults 'hw.cu.hang[nth=40]=fire'       see it fail; umd-inject list prints all sites\n"
+           "\nEnvironment: what no option says comes from PETREL_MODE, PETREL_CARRIER, PETREL_FAULTS, PETREL_WATCHDOG_MS, PETREL_PROFILE and\n"
+           "PETREL_DEVICES; UMD_LOG_CONSOLE, UMD_LOG_FILE and others set the log. docs/environment.md lists all. The simulated time is the same\n"
+           "from run to run in stepped mode only.\n"
            "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error or for want of a resource,\n"
            "4 wrong result; "
            "after SIGINT or SIGTERM the step under way is finished and the process then ends by that signal; a second one ends it at once.\n");
@@ -86,48 +86,50 @@ static bool parse_rate(const char *text, double *out)
     return usage("--lr is '%s', not a number above 0 and at most 100%s", text, "");
 }
 
-static bool one_of(const char *name, const char *value, const char *const *allowed, const char *list)
+static bool one_of(const char *value, size_t value_B, const char *const *allowed)
 {
     for (; *allowed; allowed++) {
-        if (strcmp(value, *allowed) == 0)
+        if (strlen(*allowed) == value_B && memcmp(value, *allowed, value_B) == 0)
             return true;
-    }
-    fprintf(stderr, "umd-train: --%s is '%s', not one of %s; try umd-train --help\n", name, value, list);
-    return false;
-}
-
-/* The directory's real path and the name in it: two spellings of one file give the same, whether it exists or not. Follows dangling links. */
-static bool full_path(const char *path, char out[PATH_MAX])
-{
-    char dir[PATH_MAX], real[PATH_MAX], link[PATH_MAX];
-
-    if (snprintf(out, PATH_MAX, "%s", path) >= PATH_MAX)
-        return false;
-    for (int depth = 0; depth < MAX_LINKS; depth++) {
-        const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
-        snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - out) + 1 : 1, slash ? out : ".");
-        if (!realpath(dir, real) || snprintf(dir, sizeof(dir), "%s/%s", real, name) >= PATH_MAX)
-            return false;
-        ssize_t n = readlink(dir, link, sizeof(link) - 1);
-        if (n < 0) {
-            memcpy(out, dir, sizeof(dir));
-            return true;
-        }
-        link[n] = '\0';
-        if (snprintf(out, PATH_MAX, "%s%s%s", link[0] == '/' ? "" : real, link[0] == '/' ? "" : "/", link) >= PATH_MAX)
-            return false;
     }
     return false;
 }
 
-static bool same_file(const char *a, const char *b)
+/* source: the option or variable that has it. */
+static bool not_one_of(const char *source, const char *value, const char *list)
 {
-    char full_a[PATH_MAX], full_b[PATH_MAX];
-    struct stat sa, sb;
+    fprintf(stderr, "umd-train: %s is '%s', not one of %s; try umd-train --help\n", source, value, list);
+    return false;
+}
 
-    if (stat(a, &sa) == 0 && stat(b, &sb) == 0)
-        return sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
-    return full_path(a, full_a) && full_path(b, full_b) && strcmp(full_a, full_b) == 0;
+/* --mode, else $PETREL_MODE, a comma list as umdInit reads it, else threaded. */
+static bool take_mode(struct train_options *o)
+{
+    static const char *const modes[] = { "threaded", "stepped", "functional", NULL };
+    const char *env = getenv("PETREL_MODE"), *source = o->mode ? "--mode" : "PETREL_MODE";
+
+    if (!o->mode)
+        o->mode = env && *env ? env : "threaded";
+    for (const char *p = o->mode;; p++) {
+        size_t n = strcspn(p, ",");
+        if (!one_of(p, n, modes))
+            return not_one_of(source, o->mode, "threaded, stepped, functional");
+        o->stepped |= strncmp(p, "stepped", n) == 0;
+        o->functional |= strncmp(p, "functional", n) == 0;
+        p += n;
+        if (!*p)
+            return true;
+    }
+}
+
+/* --faults, else $PETREL_FAULTS; set but empty is not set. */
+static void take_faults(struct train_options *o)
+{
+    const char *env = getenv("PETREL_FAULTS");
+
+    o->faults_from = o->faults ? "--faults" : "PETREL_FAULTS";
+    if (!o->faults && env && *env)
+        o->faults = env;
 }
 
 struct named_file {
@@ -139,43 +141,87 @@ static bool is_data(const char *dir, const char *path)
 {
     char file[PATH_MAX];
 
-    if (same_file(dir, path))
+    if (train_same_file(dir, path))
         return true;
     for (size_t i = 0; i < sizeof(dataset_files) / sizeof(dataset_files[0]); i++) {
         for (int gz = 0; gz < 2; gz++) {
-            if (snprintf(file, sizeof(file), "%s/%s%s", dir, dataset_files[i], gz ? ".gz" : "") < PATH_MAX && same_file(file, path))
+            if (snprintf(file, sizeof(file), "%s/%s%s", dir, dataset_files[i], gz ? ".gz" : "") < PATH_MAX && train_same_file(file, path))
                 return true;
         }
     }
     return false;
 }
 
-/* A file that is written must be no other: the second writer would destroy it, the reader find what is not its. */
-static bool check_files(const struct train_options *o)
+/* "%p" in the name of a log is the process id, as the library has it. */
+static const char *log_path(const char *path, char out[PATH_MAX])
 {
-    const struct named_file out[] = {
-        { "--report", o->report }, { "--log", o->log }, { "UMD_LOG_FILE", getenv("UMD_LOG_FILE") }, { "UMD_LOG_JSON", getenv("UMD_LOG_JSON") },
-    };
-    const char *data = o->data_dir;
-    char text[2 * PATH_MAX];
+    size_t n = 0;
 
-    for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
-        if (!out[i].path || !*out[i].path)
-            continue;
-        snprintf(text, sizeof(text), "%s %s", out[i].option, out[i].path);
-        if (i > 0 && o->report && same_file(o->report, out[i].path))
-            return usage("%s and --report %s are the same file", text, o->report);
-        if (o->faults && same_file(o->faults, out[i].path))
-            return usage("%s and --faults %s are the same file", text, o->faults);
-        if (data && is_data(data, out[i].path))
-            return usage("%s is, or is a file of, --data %s", text, data);
+    for (const char *s = path; *s && n + 12 < PATH_MAX; s++) {
+        if (s[0] == '%' && s[1] == 'p') {
+            n += (size_t)snprintf(out + n, PATH_MAX - n, "%d", (int)getpid());
+            s++;
+        } else {
+            s += s[0] == '%' && s[1] == '%';
+            out[n++] = *s;
+        }
+    }
+    out[n] = '\0';
+    return out;
+}
+
+enum { OUT_REPORT, OUT_LOG, OUT_TEXT, OUT_JSON, OUT_RING, OUT_COUNT };
+
+/* Two logs, or a log and the report, in one file; --log takes the place of UMD_LOG_JSON. */
+static bool check_outputs(const struct named_file out[OUT_COUNT])
+{
+    char text[2 * PATH_MAX], other[2 * PATH_MAX];
+
+    for (int i = 0; i < OUT_COUNT; i++) {
+        for (int k = 0; k < i; k++) {
+            if (!*out[i].path || !*out[k].path || (i == OUT_JSON && k == OUT_LOG) || !train_same_file(out[i].path, out[k].path))
+                continue;
+            snprintf(text, sizeof(text), "%s %s", out[i].option, out[i].path);
+            snprintf(other, sizeof(other), "%s %s", out[k].option, out[k].path);
+            return usage("%s and %s are the same file", text, other);
+        }
     }
     return true;
 }
 
-static bool check(const struct train_options *o)
+/* A file that is written must be no other: the second writer would destroy it, the reader find what is not its. */
+static bool check_files(const struct train_options *o)
 {
-    static const char *const modes[] = { "threaded", "stepped", "functional", NULL };
+    static const char *const names[OUT_COUNT] = { "--report", "--log", "UMD_LOG_FILE", "UMD_LOG_JSON", "UMD_EMERGENCY_FILE" };
+    static char expanded[OUT_COUNT][PATH_MAX];
+    struct named_file out[OUT_COUNT];
+    const char *data = o->data_dir, *plan = o->faults ? train_fault_file(o) : NULL;
+    char text[2 * PATH_MAX];
+
+    for (int i = 0; i < OUT_COUNT; i++) {
+        const char *path = i == OUT_REPORT ? o->report : i == OUT_LOG ? o->log : getenv(names[i]);
+        out[i] = (struct named_file){ names[i], !path ? "" : i == OUT_REPORT ? path : log_path(path, expanded[i]) };
+        if (!*out[i].path)
+            continue;
+        snprintf(text, sizeof(text), "%s %s", out[i].option, out[i].path);
+        if (plan && train_same_file(plan, out[i].path)) {
+            char other[2 * PATH_MAX];
+            snprintf(other, sizeof(other), "%s %s", o->faults_from, o->faults);
+            return usage("%s and %s are the same file", text, other);
+        }
+        if (data && is_data(data, out[i].path))
+            return usage("%s is, or is a file of, --data %s", text, data);
+    }
+    if (!check_outputs(out))
+        return false;
+    const char *json = getenv(names[OUT_JSON]);
+    if (o->log && json && *json && !train_same_file(out[OUT_LOG].path, out[OUT_JSON].path))
+        fprintf(stderr, "umd-train: --log %s takes the place of UMD_LOG_JSON %s, which is not written\n", o->log, json);
+    return true;
+}
+
+static bool check(struct train_options *o)
+{
     static const char *const carriers[] = { "direct", "loopback", NULL };
     const struct { const char *name, *value; } texts[] = {
         { "data", o->data_dir }, { "faults", o->faults }, { "report", o->report }, { "log", o->log }, { "log-level", o->log_level },
@@ -185,12 +231,16 @@ static bool check(const struct train_options *o)
         if (texts[i].value && !*texts[i].value)
             return usage("--%s is empty%s", texts[i].name, "");
     }
+    take_faults(o);
     if (!check_files(o))
         return false;
     if (o->batch % (int)MLP_TILE_ROWS != 0)
         return usage("--batch must be a multiple of 8%s%s", "", "");
-    return one_of("mode", o->mode, modes, "threaded, stepped, functional") &&
-           (!o->carrier || one_of("carrier", o->carrier, carriers, "direct, loopback"));
+    if (o->train_size && o->train_size < o->batch)
+        return usage("--train-size is less than --batch: not one step%s%s", "", "");
+    if (o->carrier && !one_of(o->carrier, strlen(o->carrier), carriers))
+        return not_one_of("--carrier", o->carrier, "direct, loopback");
+    return take_mode(o);
 }
 
 /* Options with a value, as popt hands them out. The strings live as long as the process, as the options point to them. */
@@ -266,7 +316,6 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
     for (int i = 0; i < NUMBER_COUNT; i++)
         words[i].text = (char *)numbers[i].fallback;
     words[W_RATE].text = (char *)"0.2";
-    words[W_MODE].text = (char *)"threaded";
 #define WORD(w_, name_, flags_, help_, argument_) { name_, 0, POPT_ARG_STRING | (flags_), &words[w_].text, (w_) + 1, help_, argument_ }
 #define NUMBER(n_) WORD(n_, numbers[n_].name, POPT_ARGFLAG_SHOW_DEFAULT, numbers[n_].help, numbers[n_].argument)
     const struct poptOption table[] = {
@@ -275,11 +324,11 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         WORD(W_RATE, "lr", POPT_ARGFLAG_SHOW_DEFAULT, "learning rate at its top", "R"),
         NUMBER(N_SEED), NUMBER(N_TRAIN_SIZE), NUMBER(N_TEST_SIZE),
         { "verify", 0, POPT_ARG_NONE, &verify, 0, "hold gradients of some steps against a host reference", NULL },
-        WORD(W_FAULTS, "faults", 0, "break something: a fault specification, or a file that holds one", "SPEC|FILE"),
-        WORD(W_REPORT, "report", 0, "write the run as JSON", "FILE"),
-        WORD(W_LOG, "log", 0, "write the driver's log as JSON lines", "FILE"),
+        WORD(W_FAULTS, "faults", 0, "break something: a fault specification, or a file that holds one (@FILE: in any case; default: $PETREL_FAULTS)", "SPEC|FILE"),
+        WORD(W_REPORT, "report", 0, "write the run as JSON, however it ends", "FILE"),
+        WORD(W_LOG, "log", 0, "write the driver's log as JSON lines (in place of $UMD_LOG_JSON)", "FILE"),
         WORD(W_LEVEL, "log-level", 0, "levels of the log, such as umd.mem=trace,kmd=debug,warn", "SPEC"),
-        WORD(W_MODE, "mode", 0, "threaded (default), stepped or functional", "MODE"),
+        WORD(W_MODE, "mode", 0, "threaded, stepped, functional, or the last two with a comma between (default: $PETREL_MODE, else threaded)", "MODE"),
         WORD(W_CARRIER, "carrier", 0, "direct or loopback (default: $PETREL_CARRIER, else direct)", "NAME"),
         NUMBER(N_WATCHDOG),
         { "quiet", 'q', POPT_ARG_NONE, &quiet, 0, "no progress", NULL },

@@ -2,6 +2,7 @@
 /* report.c - the run as JSON, written beside its place and moved there when whole. */
 #include <errno.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +12,25 @@
 
 #include "train.h"
 
-static int open_beside(const char *path, char *temp, size_t temp_B)
+struct place {
+    char path[PATH_MAX];        /* where it goes: what a link names, so that the link stays one */
+    char temp[PATH_MAX + 8];    /* beside it, until it is whole */
+};
+
+static int open_beside(const char *path, struct place *at)
 {
     struct stat st;
 
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        errno = S_ISDIR(st.st_mode) ? EISDIR : ENOTSUP;
-        return -1;
-    }
-    if ((size_t)snprintf(temp, temp_B, "%s.XXXXXX", path) >= temp_B) {
+    if (!train_full_path(path, at->path) && snprintf(at->path, sizeof(at->path), "%s", path) >= (int)sizeof(at->path)) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    return mkstemp(temp);
+    if (stat(at->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : ENOTSUP;
+        return -1;
+    }
+    snprintf(at->temp, sizeof(at->temp), "%s.XXXXXX", at->path);
+    return mkstemp(at->temp);
 }
 
 /* It is moved to its place when whole, which a device, pipe or folder there does not allow. */
@@ -36,18 +43,22 @@ static void report_reason(const char *path, int err, char *why, uint32_t why_B)
         snprintf(why, why_B, "the report %s cannot be written: %s", path, strerror(err));
 }
 
-bool report_probe(const char *path, char *why, uint32_t why_B)
+bool report_begin(const char *path, char *why, uint32_t why_B)
 {
-    char temp[1024];
-    int fd = open_beside(path, temp, sizeof(temp));
+    struct place at;
+    int fd = open_beside(path, &at);
 
     if (fd < 0) {
         report_reason(path, errno, why, why_B);
         return false;
     }
     close(fd);
-    unlink(temp);
-    return true;
+    unlink(at.temp);
+    /* That of an earlier run would tell of this one, should it be killed. */
+    if (unlink(at.path) == 0 || errno == ENOENT)
+        return true;
+    report_reason(path, errno, why, why_B);
+    return false;
 }
 
 static void put(struct json_object *o, const char *key, struct json_object *value)
@@ -152,7 +163,7 @@ static bool write_all(int fd, const char *text, size_t n)
 
 bool report_write(const char *path, const char *workload, const struct train_run *run, int exit_status, char *why, uint32_t why_B)
 {
-    char temp[1024];
+    struct place at;
     struct json_object *j = json_object_new_object();
 
     put(j, "workload", json_object_new_string(workload));
@@ -166,13 +177,13 @@ bool report_write(const char *path, const char *workload, const struct train_run
     put(j, "went_on_after", notices_json(&run->trouble));
 
     const char *text = json_object_to_json_string_ext(j, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
-    int fd = open_beside(path, temp, sizeof(temp));
+    int fd = open_beside(path, &at);
     bool ok = fd >= 0 && write_all(fd, text, strlen(text)) && write_all(fd, "\n", 1) && fchmod(fd, 0644) == 0;
-    ok = ok && rename(temp, path) == 0;
+    ok = ok && rename(at.temp, at.path) == 0;
     if (!ok) {
         report_reason(path, errno, why, why_B);
         if (fd >= 0)
-            unlink(temp);
+            unlink(at.temp);
     }
     if (fd >= 0)
         close(fd);

@@ -21,7 +21,9 @@ enum train_exit {
 };
 
 struct train_options {
-    const char *data_dir, *faults, *report, *log, *log_level, *mode, *carrier;
+    const char *data_dir, *report, *log, *log_level, *mode, *carrier;
+    const char *faults, *faults_from; /**< NULL: none; as given, then its text. from: the option or variable that has it */
+    bool stepped, functional;         /**< what mode says */
     int epochs, batch, hidden, train_size, test_size, watchdog_ms;
     double rate;
     unsigned long long seed;
@@ -79,10 +81,26 @@ int train_stop_signal(void);
 /** Ends the process by that signal. */
 void train_stop_raise(int sig);
 
+/* files.c */
+/** What a path names in the end: links followed, to what does not exist, too. false: its folder does not exist. out: PATH_MAX bytes. */
+bool train_full_path(const char *path, char *out);
+/** Two names of one file or folder; writing to a device or pipe twice harms none. */
+bool train_same_file(const char *a, const char *b);
+
+/* faults.c: the plan of --faults or $PETREL_FAULTS. */
+/** The file that o->faults stands for, NULL: it is the specification itself. */
+const char *train_fault_file(const struct train_options *o);
+/** Reads the file, if it is one, and checks the text; o->faults is the text then. Anything but TRAIN_DONE: it has been told. */
+int train_read_faults(struct train_run *run);
+
+/* main.c */
+/** Tells a failure of the run itself in one line, and keeps it for the report. Value: status. */
+int train_fail(struct train_run *run, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /* report.c */
-/** Checks before training that the report can be written; false: one line in `why`. */
-bool report_probe(const char *path, char *why, uint32_t why_B);
-/** Writes all of it or nothing. */
+/** Checks before training that the report can be written, and takes an older one away; false: one line in `why`. */
+bool report_begin(const char *path, char *why, uint32_t why_B);
+/** Writes all of it or nothing; where path is a link, to what it names. */
 bool report_write(const char *path, const char *workload, const struct train_run *run, int exit_status, char *why, uint32_t why_B);
 
 double train_now_s(void);

@@ -30,7 +30,7 @@ struct trouble {
     bool have_async;
     umdErrorDetail async;          /**< first error that came by callback */
     char doing[96];                /**< what the run was about when the call failed */
-    char own[256];                 /**< a failure of the run itself (wrong result, no memory), "" if none */
+    char own[1400];                /**< a failure of the run itself (wrong result, no memory), "" if none */
     bool have_recovered;
     umdErrorDetail recovered;      /**< first error that the driver recovered from */
     const char *log;               /**< file that the driver's log goes to; NULL: none */

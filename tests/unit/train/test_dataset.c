@@ -162,9 +162,70 @@ static void test_truncated_gzip(void **state)
     fclose(p);
     write_file(f, "train-images-idx3-ubyte.gz", raw, n / 2, false);
     expect_bad(f, "train-images-idx3-ubyte.gz", "truncated");
+    for (unsigned cut = 1; cut <= 8; cut++) { /* all images are there, their check sum or count is not whole */
+        write_file(f, "train-images-idx3-ubyte.gz", raw, n - cut, false);
+        expect_bad(f, "train-images-idx3-ubyte.gz", "truncated");
+    }
+    raw[n] = 'x';
+    write_file(f, "train-images-idx3-ubyte.gz", raw, n + 1, false);
+    expect_bad(f, "train-images-idx3-ubyte.gz", "goes on after the end of its gzip stream");
+    memcpy(raw + n, raw, n); /* twice the same file, as cat would join them */
+    write_file(f, "train-images-idx3-ubyte.gz", raw, 2 * n, false);
+    expect_bad(f, "train-images-idx3-ubyte.gz", "goes on after the 4 items");
     raw[n - 6] ^= 1; /* the checksum */
     write_file(f, "train-images-idx3-ubyte.gz", raw, n, false);
     expect_bad(f, "train-images-idx3-ubyte.gz", "damaged");
+}
+
+/* A stream in two parts is one, and the name does not say what a file is. */
+static void test_gzip_forms(void **state)
+{
+    struct files *f = *state;
+    uint8_t raw[16384], labels[64];
+    char path[128];
+    size_t n[2];
+
+    write_both(f, true);
+    path_of(f, path, sizeof(path), "train-images-idx3-ubyte.gz");
+    for (unsigned i = 0; i < 2; i++) {
+        write_file(f, "train-images-idx3-ubyte.gz", f->images + i * 100, i ? sizeof(f->images) - 100 : 100, true);
+        FILE *p = fopen(path, "rb");
+        n[i] = fread(raw + (i ? n[0] : 0), 1, sizeof(raw) / 2, p);
+        fclose(p);
+    }
+    write_file(f, "train-images-idx3-ubyte.gz", raw, n[0] + n[1], false);
+    expect_good(f, 0, 4);
+    path_of(f, path, sizeof(path), "train-labels-idx1-ubyte.gz");
+    FILE *p = fopen(path, "rb");
+    size_t k = fread(labels, 1, sizeof(labels), p);
+    fclose(p);
+    write_file(f, "train-labels-idx1-ubyte", labels, k, false); /* found before the one with .gz */
+    expect_good(f, 0, 4);
+    write_file(f, "train-images-idx3-ubyte.gz", f->images, sizeof(f->images), false);
+    expect_good(f, 0, 4);
+}
+
+static uint32_t looks;
+static bool stop_at_third(void)
+{
+    return ++looks == 3;
+}
+
+static void test_draw_stops(void **state)
+{
+    struct dataset set = { .count = 77 };
+
+    (void)state;
+    looks = 0;
+    assert_false(dataset_draw(1, 20000, stop_at_third, &set));
+    assert_int_equal(looks, 3);
+    assert_int_equal(set.count, 77);
+    assert_true(dataset_draw(1, 300, NULL, &set));
+    struct dataset again;
+    assert_true(dataset_draw(1, 299, NULL, &again));
+    assert_memory_equal(set.pixels, again.pixels, 299 * DATASET_PIXELS);
+    dataset_free(&set);
+    dataset_free(&again);
 }
 
 static void test_wrong_contents(void **state)
@@ -203,6 +264,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_truncated_anywhere, setup, teardown),
         cmocka_unit_test_setup_teardown(test_truncated_gzip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gzip_forms, setup, teardown), cmocka_unit_test(test_draw_stops),
         cmocka_unit_test_setup_teardown(test_wrong_contents, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
