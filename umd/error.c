@@ -203,7 +203,7 @@ static void log_event(const struct drm_petrel_event *ev, const umdErrorDetail *d
         UMD_LOG(UMD_LOG_INFO, "warning told code=%s context=%" PRIu64 " job=%" PRIu64, umdStatusName(d->code), (uint64_t)ev->context_id,
                 (uint64_t)ev->job_id);
     else
-        UMD_LOG(UMD_LOG_INFO, "failure told code=%s context=%" PRIu64 " stream=%u job=%" PRIu64 " kernel=%s source=%s:%u record=%u:%u:%" PRIu64,
+        UMD_LOG(UMD_LOG_INFO, "failure told code=%s context=%" PRIu64 " stream=%u job=%" PRIu64 " kernel=%s source=%s:%u record=%08x:%u:%" PRIu64,
                 umdStatusName(d->code), (uint64_t)ev->context_id, sc->stream ? sc->stream->number : 0, (uint64_t)ev->job_id, name, file,
                 sc->at ? sc->at->line : 0, d->id.boot, d->id.pid, d->id.seq);
 }

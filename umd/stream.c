@@ -65,7 +65,7 @@ static void stream_teardown(struct umd_object *obj)
     umdRecordId id = s->error.id;
     umd_mutex_unlock(&s->ctx->dev->state_lock);
     if (unread)
-        UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%u:%u:%" PRIu64, s->number, umdStatusName(code), id.boot,
+        UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%08x:%u:%" PRIu64, s->number, umdStatusName(code), id.boot,
                 id.pid, id.seq);
 }
 
