@@ -22,9 +22,11 @@ static umdStatus check_dimensions(const struct drm_petrel_info *info, const stru
 
     overflow |= __builtin_mul_overflow(groups, (uint64_t)d->grid[2], &groups);
     overflow |= __builtin_mul_overflow(groups, items, &all);
+    const char *reason = !items || !groups ? "a dimension is 0" : overflow ? "more than 2^64-1 work-items in all" : "the block is too large";
     if (overflow || !items || !groups || items > limit)
-        return UMD_FAIL(UMD_ERR_LAUNCH_DIMENSIONS, "kernel=%s grid=%ux%ux%u block=%ux%ux%u work_items=%" PRIu64 " max_block=%u %s", k->meta.name,
-                        d->grid[0], d->grid[1], d->grid[2], d->block[0], d->block[1], d->block[2], items, limit, overflow ? "reason=overflow" : "");
+        return UMD_FAIL(UMD_ERR_LAUNCH_DIMENSIONS, "kernel=%s grid=%ux%ux%u block=%ux%ux%u work_items=%" PRIu64 " max_grid=%ux%ux%u max_block=%u"
+                        " max_work_items=%" PRIu64 " reason=\"%s\"", k->meta.name, d->grid[0], d->grid[1], d->grid[2], d->block[0], d->block[1], d->block[2], items,
+                        UINT32_MAX, UINT32_MAX, UINT32_MAX, limit, UINT64_MAX, reason);
     *items_out = (uint32_t)items;
     return UMD_SUCCESS;
 }

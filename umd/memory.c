@@ -165,6 +165,26 @@ static bool find_freed_locked(const struct umd_memory *m, uint64_t ptr, struct u
     return false;
 }
 
+/* Another context of the device that has ptr in a live allocation, 0: none. Contexts have address spaces of their own, so it is a hint. */
+static uint64_t other_owner(struct umd_context *ctx, uint64_t ptr)
+{
+    struct umd_device *dev = ctx->dev;
+    uint64_t id = 0;
+
+    umd_mutex_lock(&dev->lock);
+    for (struct umd_context *c = dev->contexts; c && !id; c = c->next) {
+        if (c == ctx)
+            continue;
+        umd_mutex_lock(&c->mem_lock);
+        uint32_t i = find_locked(&c->mem, ptr);
+        if (i < c->mem.count && c->mem.live[i]->bo.va <= ptr)
+            id = c->id;
+        umd_mutex_unlock(&c->mem_lock);
+    }
+    umd_mutex_unlock(&dev->lock);
+    return id;
+}
+
 /* Why a pointer is not the start of a live allocation; drops mem_lock. */
 static umdStatus bad_pointer_unlock(struct umd_context *ctx, umdDevicePtr ptr, const char *what, bool freeing)
 {
@@ -187,6 +207,10 @@ static umdStatus bad_pointer_unlock(struct umd_context *ctx, umdDevicePtr ptr, c
     if (freed)
         return UMD_FAIL(UMD_ERR_MEM_POINTER, "argument=%s ptr=0x%" PRIx64 " freed=0x%" PRIx64 " freed_ns=%" PRIu64 " freed_by_tid=%u", what,
                         ptr, f.va, f.when_ns, f.tid);
+    uint64_t owner = other_owner(ctx, ptr);
+    if (owner)
+        return UMD_FAIL(UMD_ERR_MEM_POINTER, "argument=%s ptr=0x%" PRIx64 " context=%" PRIu64 " owner_context=%" PRIu64
+                        " reason=\"an allocation of another context\"", what, ptr, ctx->id, owner);
     return UMD_FAIL(UMD_ERR_MEM_POINTER, "argument=%s ptr=0x%" PRIx64, what, ptr);
 }
 

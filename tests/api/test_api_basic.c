@@ -269,7 +269,8 @@ static void memory(void **state)
     assert_fails(umdMemFree(f->ctx, p + 4), UMD_ERR_MEM_POINTER, "inside=0x");
     assert_fails(umdMemFree(f->ctx, 0x123456789000), UMD_ERR_MEM_POINTER, "ptr=0x123456789000");
     assert_ok(umdContextCreate(f->dev, &other));
-    assert_st(umdMemFree(other, p), UMD_ERR_MEM_POINTER);
+    assert_fails(umdMemFree(other, p), UMD_ERR_MEM_POINTER, "reason=\"an allocation of another context\"");
+    fx_assert_figure(UMD_ERR_MEM_POINTER, "owner_context=", __FILE__, __LINE__);
     assert_ok(umdContextDestroy(other));
     assert_ok(umdMemFree(f->ctx, p));
     assert_fails(umdMemFree(f->ctx, p), UMD_ERR_MEM_DOUBLE_FREE, "freed_by_tid=");

@@ -128,12 +128,13 @@ static void launch_arguments(void **state)
         d = good, d.block[i] = 0;
         assert_fails(umdLaunchKernel(f->stream, axpy, &d), UMD_ERR_LAUNCH_DIMENSIONS, "work_items=0");
         d = good, d.grid[i] = 0;
-        assert_st(umdLaunchKernel(f->stream, axpy, &d), UMD_ERR_LAUNCH_DIMENSIONS);
+        assert_fails(umdLaunchKernel(f->stream, axpy, &d), UMD_ERR_LAUNCH_DIMENSIONS, "reason=\"a dimension is 0\"");
     }
     d = good, d.block[1] = info.max_block;
-    assert_fails(umdLaunchKernel(f->stream, axpy, &d), UMD_ERR_LAUNCH_DIMENSIONS, "max_block=");
+    assert_fails(umdLaunchKernel(f->stream, axpy, &d), UMD_ERR_LAUNCH_DIMENSIONS, "reason=\"the block is too large\"");
     d = good, d.grid[0] = d.grid[1] = d.grid[2] = UINT32_MAX;
-    assert_fails(umdLaunchKernel(f->stream, axpy, &d), UMD_ERR_LAUNCH_DIMENSIONS, "reason=overflow");
+    assert_fails(umdLaunchKernel(f->stream, axpy, &d), UMD_ERR_LAUNCH_DIMENSIONS, "max_grid=4294967295x4294967295x4294967295");
+    fx_assert_figure(UMD_ERR_LAUNCH_DIMENSIONS, "reason=\"more than 2^64-1 work-items in all\"", __FILE__, __LINE__);
     d = good, d.block[0] = 129; /* the kernel's own limit */
     assert_fails(umdLaunchKernel(f->stream, group_sum, &d), UMD_ERR_LAUNCH_DIMENSIONS, "max_block=128");
     d = good, d.local_B = info.local_B + 1;
