@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -282,7 +283,7 @@ static umdStatus aperture_create(const char *name, uint64_t size_B, struct hw_ap
     if (ap->fd < 0) {
         const umdStatus code = errno == ENOMEM ? UMD_ERR_MEM_HOST_ALLOC_FAILED
                              : errno == EMFILE || errno == ENFILE ? UMD_ERR_RES_DESCRIPTORS : UMD_ERR_RES_FILE;
-        return UMD_FAIL(code, "what=%s size_B=%" PRIu64 " errno=%d", name, size_B, errno);
+        return UMD_FAIL(code, "path=\"memfd:%s\" what=%s size_B=%" PRIu64 " errno=%d reason=\"%s\"", name, name, size_B, errno, strerrordesc_np(errno));
     }
     void *cpu = sys->mmap(NULL, size_B, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ap->fd, 0);
     if (cpu == MAP_FAILED)

@@ -95,15 +95,15 @@ static int profile_line(void *user, const char *section, const char *key, const 
         errno = 0;
         uint64_t v = strtoull(value, &end, 0);
         if (errno != 0 || end == value || *end != '\0' || value[0] == '-' || v < k->min || v > k->max) {
-            parse->st = UMD_FAIL(UMD_ERR_CONFIG_VALUE, "profile=%s key=%s.%s value=%.40s min=%" PRIu64 " max=%" PRIu64,
-                                 parse->source, section, key, value, k->min, k->max);
+            parse->st = UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=%s.%s value=\"%.40s\" min=%" PRIu64 " max=%" PRIu64 " profile=\"%s\"",
+                                 section, key, value, k->min, k->max, parse->source);
             return 0;
         }
         profile_store(parse->profile, k, v);
         parse->seen[i] = true;
         return 1;
     }
-    parse->st = UMD_FAIL(UMD_ERR_CONFIG_VALUE, "profile=%s key=%.40s.%.40s reason=unknown_key", parse->source, section, key);
+    parse->st = UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=%.40s.%.40s expected=\"a key of the profile\" profile=\"%s\"", section, key, parse->source);
     return 0;
 }
 
@@ -114,11 +114,11 @@ static umdStatus profile_parse(const char *text, const char *source, bool whole,
     if (parse.st < 0)
         return parse.st;
     if (line != 0)
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "profile=%s line=%d reason=syntax", source, line);
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=profile value=\"%s\" line=%d expected=\"[section], or name = value\"", source, line);
     for (size_t i = 0; whole && i < HW_PROFILE_KEY_COUNT; i++) {
         if (!parse.seen[i])
-            return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "profile=%s key=%s.%s reason=missing", source, hw_profile_keys[i].section,
-                            hw_profile_keys[i].key);
+            return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=%s.%s value=missing min=%" PRIu64 " max=%" PRIu64 " profile=\"%s\"", hw_profile_keys[i].section,
+                            hw_profile_keys[i].key, hw_profile_keys[i].min, hw_profile_keys[i].max, source);
     }
     return UMD_SUCCESS;
 }
@@ -129,7 +129,7 @@ static umdStatus profile_read(const char *path, char **text_out)
     const struct umd_sys *sys = umd_sys();
     int fd = sys->open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "profile=%s errno=%d allowed=" HW_PROFILE_DEFAULT "_or_a_path", path, errno);
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=profile value=\"%s\" errno=%d expected=\"" HW_PROFILE_DEFAULT " or a path\"", path, errno);
     char *text = umd_alloc(HW_PROFILE_FILE_MAX + 1);
     if (!text) {
         sys->close(fd);
@@ -143,7 +143,7 @@ static umdStatus profile_read(const char *path, char **text_out)
     sys->close(fd);
     if (got < 0 || have == HW_PROFILE_FILE_MAX || memchr(text, 0, have)) {
         umd_free(text);
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "profile=%s errno=%d size_B=%zu reason=unreadable", path, got < 0 ? error : 0, have);
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=profile value=\"%s\" errno=%d size_B=%zu expected=\"a text file\"", path, got < 0 ? error : 0, have);
     }
     text[have] = '\0';
     *text_out = text;

@@ -362,7 +362,7 @@ static int op_probe(const struct petrel_kmd_config *config, uint32_t *count_out)
         if (st < 0)
             usercopy_fini();
     } else if (config && config->stepped != node.stepped) {
-        st = UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=stepped value=%d probed=%d", config->stepped, node.stepped);
+        st = UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=stepped value=%d expected=%d", config->stepped, node.stepped);
     }
     if (st >= 0) {
         node.users++;

@@ -120,7 +120,7 @@ static umdStatus env_number(const char *name, uint64_t min, uint64_t max, uint64
     errno = 0;
     unsigned long long v = strtoull(text, &end, 0);
     if (errno || *end || text[0] == '-' || v < min || v > max)
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "name=%s value=\"%.64s\" min=%" PRIu64 " max=%" PRIu64, name, text, min, max);
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=%s value=\"%.64s\" min=%" PRIu64 " max=%" PRIu64, name, text, min, max);
     *value_inout = v;
     return UMD_SUCCESS;
 }
@@ -137,7 +137,7 @@ static umdStatus env_mode(struct umd_winsys_config *c)
         else if (n == 10 && !strncmp(p, "functional", n))
             c->functional = true;
         else if (!(n == 8 && !strncmp(p, "threaded", n)))
-            return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "name=PETREL_MODE value=\"%.64s\" expected=\"threaded stepped functional\"", p);
+            return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=PETREL_MODE value=\"%.64s\" expected=\"threaded stepped functional\"", p);
         p += n + (p[n] == ',');
     }
     return UMD_SUCCESS;
@@ -156,9 +156,9 @@ static umdStatus configure(const umdInitDesc *desc, struct umd_winsys_config *c)
     if (st < 0)
         return UMD_HOP(st);
     if (desc->device_count > DEVICES_MAX)
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "name=device_count value=%u min=1 max=%d", desc->device_count, DEVICES_MAX);
-    c->carrier = desc->carrier ? desc->carrier : carrier && *carrier ? carrier : "direct";
-    c->profile = desc->profile ? desc->profile : profile && *profile ? profile : NULL;
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=device_count value=%u min=1 max=%d", desc->device_count, DEVICES_MAX);
+    c->carrier = desc->carrier && *desc->carrier ? desc->carrier : carrier && *carrier ? carrier : "direct";
+    c->profile = desc->profile && *desc->profile ? desc->profile : profile && *profile ? profile : NULL;
     c->device_count = desc->device_count ? desc->device_count : (uint32_t)devices;
     c->expected_count = desc->expected_count ? desc->expected_count : c->device_count;
     c->stepped |= desc->stepped;

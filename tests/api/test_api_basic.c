@@ -29,8 +29,18 @@ static void init_arguments(void **state)
     assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, "value=\"pigeon\"");
     d = fx_desc();
     d.device_count = 9;
-    assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, "name=device_count");
+    assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, "key=device_count");
     d = fx_desc();
+    d.profile = "/nonexistent/profile.ini";
+    assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, "key=profile value=\"/nonexistent/profile.ini\"");
+    d = fx_desc();
+    d.carrier = d.profile = ""; /* as not set */
+    assert_ok(umdInit(&d));
+    assert_ok(umdShutdown());
+    d = fx_desc();
+    d.faults = "sys.open=fail";
+    assert_fails(umdInit(&d), UMD_ERR_RES_FILE, "path=\"memfd:petrel-vram\"");
+    fx_assert_figure(UMD_ERR_RES_FILE, "errno=5", __FILE__, __LINE__);
     d.faults = "hw.cu.hang=fly";
     assert_int_equal(umdInit(&d), UMD_ERR_FAULT_SPEC);
     d = fx_desc();
@@ -54,7 +64,7 @@ static void init_environment(void **state)
         char *keep = old ? strdup(old) : NULL;
         umdInitDesc d = fx_desc();
         setenv(bad[i][0], bad[i][1], 1);
-        assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, strcmp(bad[i][0], "PETREL_CARRIER") ? bad[i][0] : "name=carrier value=\"pigeon\"");
+        assert_fails(umdInit(&d), UMD_ERR_CONFIG_VALUE, strcmp(bad[i][0], "PETREL_CARRIER") ? bad[i][0] : "key=carrier value=\"pigeon\"");
         if (keep)
             setenv(bad[i][0], keep, 1);
         else

@@ -105,8 +105,23 @@ ring)
         die "the report does not have the reset"
     run 3 --faults 'hw.cp.hang=fire'
     screen
-    says out '^went on after [0-9]+ x UMD_ERR_HW_HANG: '
-    says err ': UMD_ERR_DEV_LOST_TOO_MANY_RESETS$' 'because of UMD_ERR_HW_HANG in ' ;;
+    says out '^went on after [0-9]+ x UMD_ERR_HW_HANG: .* in the end the device was lost\.$'
+    says err ': UMD_ERR_DEV_LOST_TOO_MANY_RESETS$' 'because of UMD_ERR_HW_HANG in '
+    hushes err 'recovered'
+    hushes out 'recovered' ;;
+# What the host cannot give is an error with a record, not a signal.
+limit)
+    status=0
+    (ulimit -f 100 && "$train" mlp -q --train-size 96 --test-size 32 --batch 32 --epochs 1 --carrier "$carrier") >out 2>err || status=$?
+    [ $status -eq 2 ] || die "exit status 2 was expected under a limit of file sizes"
+    not_started UMD_ERR_RES_FILE
+    says err 'path="memfd:petrel-vram" .*errno=27 '
+    run 2 --faults 'sys.open=fail'
+    not_started UMD_ERR_RES_FILE
+    says err 'path="memfd:petrel-vram" .*errno=5 '
+    PETREL_RANK=x run 1 --faults 'hw.cu.hang[rank=1]=fire'; one_line; says err 'UMD_ERR_CONFIG_VALUE: .*key=PETREL_RANK value="x"'
+    PETREL_PROFILE=nowhere run 1; one_line; says err 'UMD_ERR_CONFIG_VALUE: .*key=profile value="nowhere"'
+    PETREL_DEVICES=99 run 1; one_line; says err 'UMD_ERR_CONFIG_VALUE: .*key=PETREL_DEVICES value="99"' ;;
 # What the log could not take is told once, at the end.
 log)
     run 0 --log /dev/full

@@ -75,6 +75,9 @@ bool umd_diag_inside(void);
 void *umd_diag_alloc(size_t size);
 void umd_diag_free(void *p);
 uint32_t umd_diag_host_tid(void);
+/* write and ftruncate that no fault plan knows of; where a limit on the size of files is met they fail with EFBIG, and no SIGXFSZ comes. */
+ssize_t umd_sys_write_plain(int fd, const void *buf, size_t n);
+int umd_sys_truncate(int fd, uint64_t size_B);
 
 bool umd_status_known(umdStatus st);
 const char *umd_record_api_name(const struct umd_diag_thread *t);

@@ -39,7 +39,7 @@ static int open_at(bool plan, const char *path, int flags, unsigned mode)
 
 static ssize_t write_to(bool plan, int fd, const void *buf, size_t n)
 {
-    return plan || umd_sys() != umd_sys_default() ? umd_sys()->write(fd, buf, n) : write(fd, buf, n);
+    return plan || umd_sys() != umd_sys_default() ? umd_sys()->write(fd, buf, n) : umd_sys_write_plain(fd, buf, n);
 }
 
 static void *map(bool plan, int fd)
@@ -224,7 +224,7 @@ uint8_t *umd_emergency_map_memory(void)
 
     if (fd < 0)
         return NULL;
-    void *m = ftruncate(fd, (off_t)UMD_EMERGENCY_MAP_B) == 0 ? map(false, fd) : MAP_FAILED;
+    void *m = umd_sys_truncate(fd, UMD_EMERGENCY_MAP_B) == 0 ? map(false, fd) : MAP_FAILED;
     close(fd);
     if (m == MAP_FAILED)
         return NULL;

@@ -129,16 +129,31 @@ static void install(struct umd_fault_plan *fresh)
     atomic_store(&plan_was_set, true);
 }
 
+/* Which process this is, for rules with rank=. */
+static umdStatus read_rank(void)
+{
+    const char *text = getenv("PETREL_RANK");
+    char *end = NULL;
+
+    errno = 0;
+    uint64_t rank = text && *text ? strtoull(text, &end, 10) : 0;
+    if (end && (*end || errno || *text < '0' || *text > '9'))
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=PETREL_RANK value=\"%.64s\" expected=\"a number from 0\"", text);
+    atomic_store(&my_rank, rank);
+    return UMD_SUCCESS;
+}
+
 static umdStatus set(const char *spec, const char *path)
 {
     struct umd_fault_error e;
-    const char *rank = getenv("PETREL_RANK");
 
-    atomic_store(&my_rank, rank ? strtoull(rank, NULL, 10) : 0);
     if (!spec || !*spec) {
         install(NULL);
         return UMD_SUCCESS;
     }
+    umdStatus st = read_rank();
+    if (st < 0)
+        return st;
     struct umd_fault_plan *fresh = umd_diag_alloc(sizeof(*fresh));
     if (!fresh)
         return UMD_FAIL(UMD_ERR_MEM_HOST_ALLOC_FAILED, "size_B=%zu", sizeof(*fresh));

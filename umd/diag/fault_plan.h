@@ -44,7 +44,7 @@ struct umd_fault_where {
     uint64_t ctx, queue;
 };
 
-/** Process-wide plan: parsed whole or not at all. Replaces the one before; "" or NULL clears. UMD_ERR_FAULT_SPEC with position= column= expected=. */
+/** Process-wide plan: parsed whole or not at all. Replaces the one before; "" or NULL clears. UMD_ERR_FAULT_SPEC with position= column= expected=; UMD_ERR_CONFIG_VALUE for $PETREL_RANK. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_set(const char *spec);
 /** Reads a file, whose name may have an '@' before it, then as above. UMD_ERR_RES_FILE, UMD_ERR_FAULT_SPEC. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_load(const char *path);

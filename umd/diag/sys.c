@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -72,6 +73,55 @@ static ssize_t sys_read(int fd, void *buf, size_t n)
     return got;
 }
 
+/*
+ * A file that would grow beyond RLIMIT_FSIZE is EFBIG to us, and no SIGXFSZ to the application, which would end without a word: the signal is
+ * held back around the call, and taken where it came. One that was blocked before is the application's affair.
+ */
+struct size_limit {
+    sigset_t old;
+    bool held;
+};
+
+static void limit_begin(struct size_limit *l)
+{
+    struct rlimit most;
+    sigset_t one;
+
+    l->held = false;
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY)
+        return;
+    sigemptyset(&one);
+    sigaddset(&one, SIGXFSZ);
+    l->held = pthread_sigmask(SIG_BLOCK, &one, &l->old) == 0 && !sigismember(&l->old, SIGXFSZ);
+}
+
+static void limit_end(struct size_limit *l, bool failed)
+{
+    static const struct timespec now = { 0 };
+    int saved = errno;
+    sigset_t one;
+
+    if (!l->held)
+        return;
+    sigemptyset(&one);
+    sigaddset(&one, SIGXFSZ);
+    if (failed && saved == EFBIG)
+        while (sigtimedwait(&one, NULL, &now) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &l->old, NULL);
+    errno = saved;
+}
+
+ssize_t umd_sys_write_plain(int fd, const void *buf, size_t n)
+{
+    struct size_limit limit;
+
+    limit_begin(&limit);
+    ssize_t put = write(fd, buf, n);
+    limit_end(&limit, put < 0);
+    return put;
+}
+
 static ssize_t sys_write(int fd, const void *buf, size_t n)
 {
     ssize_t put;
@@ -79,9 +129,22 @@ static ssize_t sys_write(int fd, const void *buf, size_t n)
     if (fails(UMD_FAULT_SYS_WRITE, ENOSPC))
         return -1;
     do
-        put = write(fd, buf, n);
+        put = umd_sys_write_plain(fd, buf, n);
     while (put < 0 && errno == EINTR);
     return put;
+}
+
+int umd_sys_truncate(int fd, uint64_t size_B)
+{
+    struct size_limit limit;
+    int r;
+
+    limit_begin(&limit);
+    do
+        r = ftruncate(fd, (off_t)size_B);
+    while (r < 0 && errno == EINTR);
+    limit_end(&limit, r < 0);
+    return r;
 }
 
 /* Linux has released the descriptor when close reports EINTR: a second close could hit another thread's file. */
@@ -99,11 +162,7 @@ static int sys_memfd_create(const char *name, uint64_t size_B)
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -1;
-    int r;
-    do
-        r = ftruncate(fd, (off_t)size_B);
-    while (r < 0 && errno == EINTR);
-    if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) {
+    if (umd_sys_truncate(fd, size_B) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) {
         int saved = errno;
         close(fd);
         errno = saved;

@@ -35,7 +35,7 @@ umdStatus umd_winsys_create(const struct umd_winsys_config *config, struct umd_w
         if (!strcmp(config->carrier, carriers[i]->name))
             ops = carriers[i];
     if (!ops)
-        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "name=carrier value=\"%.64s\" expected=\"direct loopback\"", config->carrier);
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=carrier value=\"%.64s\" expected=\"direct loopback\"", config->carrier);
     struct umd_winsys *ws = umd_alloc(sizeof(*ws));
     if (!ws)
         return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);

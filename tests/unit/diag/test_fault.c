@@ -50,6 +50,15 @@ static void filters_choose_the_context(void **state)
     assert_string_equal(ROW("hw.cu.hang[rank=1]=fire", 3), "000");
     assert_int_equal(setenv("PETREL_RANK", "1", 1), 0);
     assert_string_equal(ROW("hw.cu.hang[rank=1]=fire", 3), "111");
+    for (unsigned i = 0; i < 4; i++) {
+        static const char *const bad[] = { "x", "1x", "-1", "99999999999999999999" };
+        assert_int_equal(setenv("PETREL_RANK", bad[i], 1), 0);
+        assert_int_equal(umd_fault_plan_set("hw.cu.hang=fire"), UMD_ERR_CONFIG_VALUE);
+        assert_non_null(strstr(last_error().figures, "key=PETREL_RANK value=\""));
+    }
+    assert_int_equal(setenv("PETREL_RANK", "", 1), 0);
+    assert_int_equal(umd_fault_plan_set("hw.cu.hang=fire"), UMD_SUCCESS);
+    assert_int_equal(umd_fault_plan_set(NULL), UMD_SUCCESS);
     unsetenv("PETREL_RANK");
 }
 

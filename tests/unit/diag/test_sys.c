@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 UMD_LOG_MODULE("umd.test");
 
@@ -345,12 +347,51 @@ static void conditions_time_out_and_wake(void **state)
     umd_mutex_fini(&x.m);
 }
 
+static volatile sig_atomic_t signals;
+static void count_signal(int sig) { (void)sig; signals++; }
+
+/* A limit on the size of files is an errno, and no signal that would end the application; one that it asks for itself still comes. */
+static void the_limit_of_file_sizes_is_no_signal(void **state)
+{
+    struct rlimit old, low;
+    char path[] = "/tmp/petrel-sys-XXXXXX", text[256] = "";
+    int fd = mkstemp(path);
+    sigset_t before, after;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_true(signal(SIGXFSZ, count_signal) != SIG_ERR);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    low = (struct rlimit){ .rlim_cur = 100, .rlim_max = old.rlim_max };
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    ssize_t first = umd_sys()->write(fd, text, sizeof(text)), second = umd_sys()->write(fd, text, 1);
+    int write_errno = errno, memfd = umd_sys()->memfd_create("test", 4096), memfd_errno = errno;
+    sig_atomic_t ours = signals;
+    ssize_t own = write(fd, text, 1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(first, 100);
+    assert_int_equal(second, -1);
+    assert_int_equal(write_errno, EFBIG);
+    assert_int_equal(memfd, -1);
+    assert_int_equal(memfd_errno, EFBIG);
+    assert_int_equal(ours, 0);
+    assert_int_equal(own, -1);
+    assert_int_equal(signals, 1);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &after), 0);
+    assert_int_equal(sigismember(&after, SIGXFSZ), sigismember(&before, SIGXFSZ));
+    signal(SIGXFSZ, SIG_DFL);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocations_are_zeroed_and_counted), cmocka_unit_test(failed_allocation_raises_at_the_caller),
         cmocka_unit_test(library_survives_without_memory), cmocka_unit_test(injected_host_failures),
-        cmocka_unit_test(memfd_is_sized_and_cannot_shrink), cmocka_unit_test(stepped_mode_has_a_thread), cmocka_unit_test(stepped_mode_is_virtual), cmocka_unit_test(stepped_mode_is_counted), cmocka_unit_test(locks_have_ranks),
+        cmocka_unit_test(memfd_is_sized_and_cannot_shrink), cmocka_unit_test(the_limit_of_file_sizes_is_no_signal),
+        cmocka_unit_test(stepped_mode_has_a_thread), cmocka_unit_test(stepped_mode_is_virtual), cmocka_unit_test(stepped_mode_is_counted), cmocka_unit_test(locks_have_ranks),
         cmocka_unit_test(freeing_what_is_not_ours_aborts), cmocka_unit_test(conditions_time_out_and_wake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
