@@ -96,20 +96,19 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
     job->progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS) - job->progress_base;
     if (mark)
         job->cmdbuf_id = mark; /* the very command buffer, where a job has several */
-    if (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS || fault == PETREL_FAULT_MISALIGNED)
-        add_nearest(job, event->va, more, sizeof(more));
+    umd_figures_append(more, sizeof(more), "reset=%s", reset ? "begun" : "refused"); /* whether it succeeds shows later */
     if (is_stack_overflow(ring, event, fault)) {
         code = UMD_ERR_HW_STACK_OVERFLOW;
         umd_figures_append(more, sizeof(more), "private_B=%u", ring->dev->info.private_B);
     } else if (in_local_aperture(event, fault)) {
         umd_figures_append(more, sizeof(more), "aperture=local");
+    } else if (fault == PETREL_FAULT_PAGE || fault == PETREL_FAULT_ACCESS || fault == PETREL_FAULT_MISALIGNED) {
+        add_nearest(job, event->va, more, sizeof(more));
     } else if (fault == PETREL_FAULT_TRAP) {
         umd_figures_append(more, sizeof(more), "trap=%s", trap_name(event->fault_data));
     } else if (fault == PETREL_FAULT_ILLEGAL && is_compiler_trap(event->fault_data)) {
         umd_figures_append(more, sizeof(more), "compiler_trap=1");
     }
-    if (!reset)
-        umd_figures_append(more, sizeof(more), "reset=refused");
     const char *kind = fault < sizeof(fault_codes) / sizeof(fault_codes[0]) ? fault_codes[fault].name : "unknown";
     PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64

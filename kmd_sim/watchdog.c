@@ -58,7 +58,7 @@ static void ring_stuck_locked(struct petrel_ring *ring, struct petrel_job *job, 
     PETREL_RAISE(&record, job->context_id, (umdRecordId){0}, UMD_ERR_HW_HANG,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " started=0 stuck_ns=%" PRIu64 " rptr=%u wptr=%u jobs_requeued=%u %s", ring->index,
                  job->queue_id, job->id, job->cmdbuf_id, now - ring->rptr_ns, ring->seen_rptr, ring->wptr, reset ? ring->inflight.count : 0,
-                 reset ? "" : "reset=refused");
+                 reset ? "reset=begun" : "reset=refused");
     petrel_event_job_locked(job, DRM_PETREL_EVENT_WARNING, 0, &record);
     if (reset)
         petrel_ring_reset_begin_locked(ring, record.id, after);

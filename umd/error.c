@@ -36,11 +36,12 @@ static const char *done_about(const umdErrorDetail *d, const struct drm_petrel_e
         return "device-declared-lost";
     if (strstr(d->figures, "reset=refused")) /* by the kernel driver, which then declares the device lost */
         return ev && ev->base.type == DRM_PETREL_EVENT_WARNING ? "reset-refused" : "queue-banned,context-failed,reset-refused";
+    bool begun = strstr(d->figures, "reset=begun"); /* whether it succeeds is not known yet; if not, the device is declared lost */
     if (ev && ev->base.type == DRM_PETREL_EVENT_WARNING)
-        return "recovered";
+        return begun ? "engine-reset-begun,work-requeued" : "recovered";
     if (!umdStatusAdvice(code).sticky)
         return "job-failed";
-    return ev && ev->reset_count ? "engine-reset,queue-banned,context-failed" : "queue-banned,context-failed";
+    return begun ? "queue-banned,context-failed,engine-reset-begun" : "queue-banned,context-failed";
 }
 
 struct scene {
@@ -61,6 +62,7 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
         add_figure(d, "kernel=%s", sc->job->name);
     if (sc->at && sc->at->line)
         add_figure(d, "source=%s:%u", sc->at->file, sc->at->line);
+    add_figure(d, "done=%s", done_about(d, sc->event)); /* before what may be left out for want of room */
     if (sc->at && sc->at->function[0])
         add_figure(d, "function=%s", sc->at->function);
     if (sc->at)
@@ -73,7 +75,6 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
             add_figure(d, "launch=%" PRIu64 " grid=%ux%ux%u block=%ux%ux%u", sc->job->launch, sc->job->grid[0], sc->job->grid[1],
                        sc->job->grid[2], sc->job->block[0], sc->job->block[1], sc->job->block[2]);
     }
-    add_figure(d, "done=%s", done_about(d, sc->event));
     if (sc->job && sc->job->name[0] && sc->at && sc->at->line)
         snprintf(text, sizeof(text), "It was kernel %s at %s:%u.", sc->job->name, sc->at->file, sc->at->line);
     else if (sc->job && sc->job->name[0])

@@ -101,15 +101,15 @@ static void cancelled_by_sibling(void **state)
     assert_st(umdStreamSynchronize(other, UMD_TIMEOUT_INFINITE), UMD_ERR_CTX_BANNED);
 }
 
-struct told { _Atomic(int) recovered, refused, lost; umdErrorDetail loss; };
+struct told { _Atomic(int) begun, refused, lost; umdErrorDetail loss; };
 
 static void on_warning(umdContext context, const umdErrorDetail *d, void *user)
 {
     struct told *t = user;
 
     (void)context;
-    if (d->code == UMD_ERR_HW_HANG && strstr(d->figures, "done=recovered"))
-        atomic_fetch_add(&t->recovered, 1);
+    if (d->code == UMD_ERR_HW_HANG && strstr(d->figures, "done=engine-reset-begun,work-requeued"))
+        atomic_fetch_add(&t->begun, 1);
     else if (d->code == UMD_ERR_HW_HANG && strstr(d->figures, "done=reset-refused") && strstr(d->figures, "jobs_requeued=0"))
         atomic_fetch_add(&t->refused, 1);
     else if (d->code == UMD_ERR_DEV_LOST_TOO_MANY_RESETS) {
@@ -118,7 +118,7 @@ static void on_warning(umdContext context, const umdErrorDetail *d, void *user)
     }
 }
 
-/* The command processor hangs again and again: eight resets recover, the ninth is refused and says so. */
+/* The command processor hangs again and again: eight resets start it again, the ninth is refused and says so. */
 static void resets_spent(void **state)
 {
     struct fx *f = *state;
@@ -136,7 +136,7 @@ static void resets_spent(void **state)
     for (int i = 0; i < 2000 && !atomic_load(&t.lost); i++)
         usleep(1000);
     assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
-    assert_int_equal(t.recovered, 8);
+    assert_int_equal(t.begun, 8);
     assert_int_equal(t.refused, 1);
     assert_int_equal(t.lost, 1);
     assert_true(fx_caused_by(&t.loss, UMD_ERR_HW_HANG));

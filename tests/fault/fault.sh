@@ -100,7 +100,7 @@ copy)
 ring)
     run 0 --faults 'hw.cp.hang[nth=1]=fire' --report report.json
     silent
-    says out '^went on after 1 x UMD_ERR_HW_HANG: .*recovered' '^3 steps, loss '
+    says out '^went on after 1 x UMD_ERR_HW_HANG: .*reset the engine and started the work again' '^3 steps, loss '
     python3 -c 'import json; r = json.load(open("report.json")); assert [(n["name"], n["count"]) for n in r["went_on_after"]] == [("UMD_ERR_HW_HANG", 1)]' ||
         die "the report does not have the reset"
     run 3 --faults 'hw.cp.hang=fire'
@@ -261,6 +261,9 @@ lost)
     screen
     says err '^umd-train: stopped by a device error at step [1-3] of 3: UMD_ERR_(HW_HANG|DEV_LOST_RESET_FAILED)$' 'UMD_ERR_DEV_LOST_RESET_FAILED' 'UMD_ERR_HW_HANG' \
         '(the device is lost, too|device was given up)'
+    # Neither a reset that worked nor a context to rebuild is spoken of.
+    hushes err 'engine-reset([^-]|$)' '[Rr]ebuild the context'
+    says err '^  next +[A-Z].*(The device is lost: )?Destroy everything on it'
     python3 -c 'import json; assert json.load(open("report.json"))["device_lost"] == "UMD_ERR_DEV_LOST_RESET_FAILED"' ||
         die "the report does not have the loss" ;;
 # Without --carrier the environment chooses, as for any program.
@@ -349,6 +352,56 @@ PY
     only report.json
     python3 -c 'import json; r = json.load(open("report.json")); assert r["exit_status"] == 3 and r["error"]["name"] == "UMD_ERR_HW_ILLEGAL_INSTRUCTION"' ||
         die "the report of a failed run is not what it should be" ;;
+plan)
+    echo 'hw.cu.hang[nth=20]=fire' >plan
+    ln plan hard
+    # However the plan is named: "@" means a file wherever a plan is read.
+    for path in plan ./plan hard; do
+        for option in log report; do
+            run 1 --$option $path --faults @plan; one_line; says err "^umd-train: --$option $path and --faults @plan are the same file"
+            PETREL_FAULTS=@plan run 1 --$option $path; one_line; says err "^umd-train: --$option $path and PETREL_FAULTS @plan are the same file"
+            PETREL_FAULTS=$PWD/plan run 1 --$option $path; one_line; says err 'and PETREL_FAULTS /.* are the same file'
+        done
+    done
+    [ "$(cat plan)" = 'hw.cu.hang[nth=20]=fire' ] || die "the fault file was written to"
+    only plan hard
+    for faults in plan @plan ./plan "@$PWD/plan" "$PWD/plan"; do
+        run 3 --faults "$faults"; says err 'UMD_ERR_HW_HANG'
+        to=out
+        tool 0 "$built/umd-inject" check "$faults"; says out '/?plan is good$'
+    done
+    PETREL_FAULTS=@plan run 3 --log plan.log --report plan.json; says err 'UMD_ERR_HW_HANG'
+    says plan.json '"faults": *"hw.cu.hang\[nth=20\]=fire'
+    PETREL_FAULTS=@plan run 0 --faults 'hw.cu.hang[nth=4000]=fire' --log plan # the option takes its place: the file is nobody's plan
+    [ -s plan.1 ] || die "the log should have moved what was there"
+    rm -f plan plan.1 hard plan.log plan.json
+    run 2 --faults @nowhere; one_line; says err '^umd-train: the fault file nowhere cannot be read: No such file'
+    tool 1 "$built/umd-inject" check @nowhere; one_line; says err 'RES_FILE.*nowhere'
+    # A mistake in the plan or the levels moves no log away.
+    echo kept >log
+    run 1 --log log --faults 'hw.cu.hng=fire'; one_line
+    run 1 --log log --log-level nonsense; one_line
+    [ "$(cat log)" = kept ] || die "an older log was moved away"
+    rm log ;;
+# Logs of the environment are files, too.
+logs)
+    UMD_LOG_FILE=same run 1 --log same; one_line; says err '^umd-train: UMD_LOG_FILE same and --log same are the same file'
+    UMD_LOG_JSON=same run 1 --report same; one_line; says err 'UMD_LOG_JSON same and --report same are the same file'
+    UMD_LOG_FILE=same UMD_LOG_JSON=same run 1; one_line; says err 'UMD_LOG_JSON same and UMD_LOG_FILE same are the same file'
+    only
+    UMD_LOG_JSON=same run 0 --log same; silent
+    rm same
+    UMD_LOG_JSON=j1 run 0 --log j2; one_line; says err '^umd-train: --log j2 takes the place of UMD_LOG_JSON j1, which is not written$'
+    only j2
+    rm j2
+    run 2 --log /dev/null --report /dev/null; one_line; says err 'the report /dev/null cannot be written: it is a device'
+    mkfifo pipe
+    run 2 --log pipe; one_line; says err '^umd-train: the log pipe cannot be written: it is a pipe that nobody reads$'
+    cat pipe >piped &
+    run 0 --log pipe; silent
+    wait $!
+    says piped 'library started'
+    only pipe piped ;;
 # The report is of this run, whatever became of it.
 stale)
     for bad in "--data nowhere" "--faults hw.cu.hng=fire" "--log /nonexistent/log" "--log-level nonsense" "--faults hw.fw.version=fire"; do
@@ -431,45 +484,8 @@ files)
             one_line; says err "^umd-train: $name $path and --faults plan are the same file"
         done
     done
-    # However the plan is named: "@" means a file wherever a plan is read.
-    for path in plan ./plan hard; do
-        for option in log report; do
-            run 1 --$option $path --faults @plan; one_line; says err "^umd-train: --$option $path and --faults @plan are the same file"
-            PETREL_FAULTS=@plan run 1 --$option $path; one_line; says err "^umd-train: --$option $path and PETREL_FAULTS @plan are the same file"
-            PETREL_FAULTS=$PWD/plan run 1 --$option $path; one_line; says err 'and PETREL_FAULTS /.* are the same file'
-        done
-    done
     [ "$(cat plan)" = 'hw.cu.hang[nth=20]=fire' ] || die "the fault file was written to"
-    only plan hard
-    for faults in plan @plan ./plan "@$PWD/plan" "$PWD/plan"; do
-        run 3 --faults "$faults"; says err 'UMD_ERR_HW_HANG'
-        to=out
-        tool 0 "$built/umd-inject" check "$faults"; says out '/?plan is good$'
-    done
-    PETREL_FAULTS=@plan run 3 --log plan.log --report plan.json; says err 'UMD_ERR_HW_HANG'
-    says plan.json '"faults": *"hw.cu.hang\[nth=20\]=fire'
-    PETREL_FAULTS=@plan run 0 --faults 'hw.cu.hang[nth=4000]=fire' --log plan # the option takes its place: the file is nobody's plan
-    [ -s plan.1 ] || die "the log should have moved what was there"
-    rm -f plan plan.1 hard plan.log plan.json
-    run 2 --faults @nowhere; one_line; says err '^umd-train: the fault file nowhere cannot be read: No such file'
-    tool 1 "$built/umd-inject" check @nowhere; one_line; says err 'RES_FILE.*nowhere'
-    # A mistake in the plan or the levels moves no log away.
-    echo kept >log
-    run 1 --log log --faults 'hw.cu.hng=fire'; one_line
-    run 1 --log log --log-level nonsense; one_line
-    [ "$(cat log)" = kept ] || die "an older log was moved away"
-    rm log
-    # Logs of the environment are files, too.
-    UMD_LOG_FILE=same run 1 --log same; one_line; says err '^umd-train: UMD_LOG_FILE same and --log same are the same file'
-    UMD_LOG_JSON=same run 1 --report same; one_line; says err 'UMD_LOG_JSON same and --report same are the same file'
-    UMD_LOG_FILE=same UMD_LOG_JSON=same run 1; one_line; says err 'UMD_LOG_JSON same and UMD_LOG_FILE same are the same file'
-    only
-    UMD_LOG_JSON=same run 0 --log same; silent
-    rm same
-    UMD_LOG_JSON=j1 run 0 --log j2; one_line; says err '^umd-train: --log j2 takes the place of UMD_LOG_JSON j1, which is not written$'
-    only j2
-    rm j2
-    run 2 --log /dev/null --report /dev/null; one_line; says err 'the report /dev/null cannot be written: it is a device'
+    rm plan hard
     mkdir set
     echo images >set/t10k-images-idx3-ubyte
     for option in log report; do
@@ -487,12 +503,6 @@ files)
         run 2 --report $path; one_line; says err "the report $path cannot be written: it is a device, pipe or socket, not a regular file; name a new file"
         hushes out step
     done
-    run 2 --log pipe; one_line; says err '^umd-train: the log pipe cannot be written: it is a pipe that nobody reads$'
-    cat pipe >piped &
-    run 0 --log pipe; silent
-    wait $!
-    says piped 'library started'
-    rm piped
     only pipe
     rm pipe
     to=out

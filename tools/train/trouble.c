@@ -9,6 +9,7 @@
 
 #include "../umd-tool.h"
 
+#define RESET_BEGUN "engine-reset-begun,work-requeued" /* done= of what was nobody's fault; whether the reset succeeds shows later */
 #define WIDTH 150 /* a line of the report is cut here */
 
 void trouble_init(struct trouble *t)
@@ -118,10 +119,11 @@ void trouble_callback(umdContext context, const umdErrorDetail *detail, void *us
     (void)context;
     pthread_mutex_lock(&t->lock);
     /* The code tells how bad it is in general, the record whether it was dealt with this time. */
-    bool recovered = umdErrorDetailFigure(detail, "done", &done) && strcmp(done.text, "recovered") == 0;
+    bool told = umdErrorDetailFigure(detail, "done", &done), again = told && strcmp(done.text, RESET_BEGUN) == 0;
+    bool recovered = again || (told && strcmp(done.text, "recovered") == 0);
     if (recovered && detail->advice.severity > UMD_SEVERITY_WARN) {
-        snprintf(text, sizeof(text), "%.180s The driver recovered, and the work was started again.",
-                 detail->text[0] ? detail->text : umdStatusString(detail->code));
+        snprintf(text, sizeof(text), "%.180s The driver %s", detail->text[0] ? detail->text : umdStatusString(detail->code),
+                 again ? "reset the engine and started the work again." : "recovered, and the work was started again.");
         notice_locked(t, detail->code, text);
         if (!t->have_recovered)
             t->recovered = *detail;
@@ -339,13 +341,16 @@ static int advice_text(const struct trouble *t, const struct story *story, char 
     char kernel[64], source[96];
     bool is_copy = story_is_copy(story), has_kernel = story_figure(story, "kernel", kernel, sizeof(kernel));
     bool no_line = !story_figure(story, "source|source_line", source, sizeof(source)), dropped = false;
+    bool gone = t->lost && t->lost != trouble_root(t);
     const char *todo = umdStatusTodo(trouble_root(t));
     size_t used = 0;
 
     out[0] = '\0';
     while (*todo && used + 1 < out_B) {
         size_t n = clause_length(todo);
-        if ((is_copy && (has_word(todo, n, "kernel") || has_word(todo, n, "line"))) || (no_line && has_word(todo, n, " line"))) {
+        if (gone && (has_word(todo, n, "rebuild the context") || has_word(todo, n, "Rebuild the context"))) {
+            ; /* there is no device to build it on */
+        } else if ((is_copy && (has_word(todo, n, "kernel") || has_word(todo, n, "line"))) || (no_line && has_word(todo, n, " line"))) {
             dropped = true;
         } else {
             used += (size_t)snprintf(out + used, out_B - used, "%s%.*s", used ? "; " : "", (int)n, todo);
@@ -354,10 +359,12 @@ static int advice_text(const struct trouble *t, const struct story *story, char 
         todo += n;
         todo += strspn(todo, ";. ");
     }
-    if (!dropped)
+    if (!dropped && !gone)
         return snprintf(out, out_B, "%s", umdStatusTodo(trouble_root(t)));
     if (out[0] >= 'a' && out[0] <= 'z')
         out[0] = (char)(out[0] - 'a' + 'A');
+    if (!dropped)
+        return (int)(used + (size_t)snprintf(out + used, out_B - used, "%s", used ? "." : ""));
     used += (size_t)snprintf(out + used, out_B - used, "%s%s.", used ? ". " : "",
                              is_copy      ? "The job was a copy or fill: look at the figures above; when it repeats, suspect the device"
                              : has_kernel ? "The line is not known: look at the kernel and the pc above"
@@ -371,6 +378,11 @@ static void print_next(struct screen *s, const struct trouble *t, const struct s
     const umdAdvice *a = t->have_root ? &t->root.advice : &t->detail.advice;
     int n = advice_text(t, story, text, sizeof(text));
 
+    if (t->lost && t->lost != trouble_root(t) && n >= 0 && (size_t)n < sizeof(text)) {
+        snprintf(text + n, sizeof(text) - (size_t)n, "%sThe device is lost: %s", n ? " " : "", umdStatusTodo(t->lost));
+        wrapped(s, "next", text, 3);
+        return;
+    }
     if (a->largest_fit_B && n > 0 && (size_t)n < sizeof(text))
         n += snprintf(text + n, sizeof(text) - (size_t)n, " The largest size that would fit: %" PRIu64 " bytes.", a->largest_fit_B);
     if (a->count > (t->retries ? 1u : 0u) && n > 0 && (size_t)n < sizeof(text))
@@ -439,6 +451,12 @@ void trouble_settle(struct trouble *t, bool went_well)
     pthread_mutex_lock(&t->lock);
     if (points_elsewhere(t->code))
         settle_root_locked(t);
+    for (uint32_t i = 0; t->lost && i < t->notice_count; i++) {
+        char *end = strstr(t->notices[i].text, " The driver re"); /* it has, for as long as it lasted */
+        if (end)
+            snprintf(end, sizeof(t->notices[i].text) - (size_t)(end - t->notices[i].text),
+                     " The driver reset the engine and started the work again; in the end the device was lost.");
+    }
     if (went_well && t->have_async)
         notice_locked(t, t->async.code, t->async.text[0] ? t->async.text : umdStatusString(t->async.code));
     pthread_mutex_unlock(&t->lock);
@@ -448,7 +466,8 @@ void trouble_print(struct trouble *t, FILE *to, const char *head, bool started, 
 {
     static struct story story; /* large; one report a process */
     struct screen s = { .to = to };
-    char acts[128];
+    umdFigure acts;
+    char through[48] = "";
 
     pthread_mutex_lock(&t->lock);
     story_collect(&story, t);
@@ -463,12 +482,15 @@ void trouble_print(struct trouble *t, FILE *to, const char *head, bool started, 
              umdStatusName(t->have_root && c->code == t->code ? c->code : c->origin_code), c->func, c->file, c->line);
         wrapped(&s, "", c->figures, 2);
     }
-    line(&s, "", "raised by %s in %s (%s:%u), reached the run through %u hop(s)", d->module, d->func, d->file, d->line, d->hop_count);
+    if (d->hop_count)
+        snprintf(through, sizeof(through), ", reached the run through %u hop(s)", d->hop_count);
+    line(&s, "", "raised by %s in %s (%s:%u)%s", d->module, d->func, d->file, d->line, through);
     wrapped(&s, "done", done_about_it(t, started), 2);
     if (t->lost && t->lost != trouble_root(t))
-        line(&s, "", "the device is lost, too: %s; each later call on it fails at once. %s", umdStatusName(t->lost), umdStatusTodo(t->lost));
-    if (story_figure(&story, "done", acts, sizeof(acts)))
-        line(&s, "", "the driver: %s", acts);
+        line(&s, "", "the device is lost, too: %s; each later call on it fails at once", umdStatusName(t->lost));
+    /* Of the failure itself: what was done about an earlier one is not what became of this. */
+    if (umdErrorDetailFigure(d, "done", &acts))
+        line(&s, "", "the driver: %s", acts.text);
     if (t->retries)
         line(&s, "", "%u call(s) had been tried again as their advice says", t->retries);
     if (resets)

@@ -229,6 +229,38 @@ static void a_lost_device_is_told_beside_the_jobs_failure(void **state)
 }
 
 /* A warning by callback is told though its code is an error in general; an error that stopped nothing too. */
+/* A reset that began is no recovery once the device is lost, and a context cannot be built on it. */
+static void a_lost_device_is_not_recovered(void **state)
+{
+    struct trouble t;
+    umdErrorDetail d = { .size_B = sizeof(d), .code = UMD_ERR_HW_HANG, .origin_code = UMD_ERR_HW_HANG,
+                         .figures = "ring=0 done=engine-reset-begun,work-requeued" };
+    char *text = NULL;
+    size_t size = 0;
+
+    (void)state;
+    trouble_init(&t);
+    d.advice = umdStatusAdvice(d.code);
+    trouble_callback((umdContext){ 1 }, &d, &t);
+    raised(&t, UMD_ERR_HW_HANG, (umdRecordId){ 0 }, "job=7 kernel=k source=k.c:3 done=queue-banned,context-failed,engine-reset-begun");
+    t.lost = UMD_ERR_DEV_LOST_RESET_FAILED;
+    char *screen = screen_of(&t);
+    assert_non_null(strstr(screen, "the driver: queue-banned,context-failed,engine-reset-begun\n"));
+    assert_non_null(strstr(screen, "  next   Look at kernel and line in the record. The device is lost: "));
+    assert_null(strstr(screen, "ebuild the context"));
+    assert_null(strstr(screen, "0 hop(s)"));
+    free(screen);
+    FILE *f = open_memstream(&text, &size);
+    assert_non_null(f);
+    trouble_print_notices(&t, f);
+    assert_int_equal(fclose(f), 0);
+    assert_non_null(strstr(text, "went on after 1 x UMD_ERR_HW_HANG: "));
+    assert_non_null(strstr(text, "in the end the device was lost."));
+    assert_null(strstr(text, "recovered"));
+    free(text);
+    trouble_fini(&t);
+}
+
 static void what_the_run_went_on_after_is_told(void **state)
 {
     struct trouble t;
@@ -258,6 +290,7 @@ static void what_the_run_went_on_after_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_device_is_not_recovered),
         cmocka_unit_test(a_ban_is_told_by_what_it_was_for),
         cmocka_unit_test(a_cancelled_job_is_told_by_what_cancelled_it),
         cmocka_unit_test(a_ban_without_a_known_cause_is_told_by_the_callback),
