@@ -199,6 +199,79 @@ sites)
     ul 2 sites /bin/true; one_line; says err 'no call sites'
     ul 2 sites "$0"; one_line; says err 'no ELF'
     ul 1 sites --level loud; one_line ;;
+doctor)
+    verdict() { # STATUS WORD WORD-OF-DOCTOR...
+        local want=$1
+        shift
+        ul 0 doctor "$@"; silent
+        says out "^verdict: $want\\."
+    }
+    verdict no-file
+    UMD_LOG_FILE=new.log verdict never-logged
+    UMD_LOG_FILE=/nowhere/run.log verdict path-unwritable; says out '/nowhere is not there'
+    mkdir d; UMD_LOG_FILE=d verdict path-unwritable; says out 'd is a directory'
+    UMD_LOG_FILE=new.log UMD_LOG_LEVEL=umd=loud verdict bad-setting; says out 'UMD_LOG_LEVEL=umd=loud is ignored: position 4'
+    UMD_LOG_FILE=new.log UMD_LOG_FILE_LEVEL=off verdict filtered; says out 'UMD_LOG_FILE_LEVEL says off'
+    UMD_LOG_FILE=new.log verdict filtered --level trace --module umd.mem; says out 'no TRACE of umd.mem, only INFO and above, by the default'
+    UMD_LOG_FILE=run.log training 3 --faults "$hang"
+    verdict fine run.log
+    UMD_LOG_FILE=run.log verdict fine
+    verdict filtered --level debug run.log; says out 'no DEBUG record'
+    : >empty.log
+    verdict never-logged empty.log; says out 'empty and no process has it open'
+    printf '# petrel log, version 0.1.0, pid 4711, opened 2026-11-29T17:54:00.669505909Z\n' >head.log
+    verdict nothing-happened head.log; says out 'process 4711 opened it'
+    echo hello >foreign.log; verdict never-logged foreign.log
+    { cat run.log; printf '2026-11-29T17:54:00.0Z 1.0 WARN  1.1 diag.log depth=0: log sink fails, its records are lost path="/x" errno=28 reason="No space left on device"\n'; } >full.log
+    verdict sink-failing full.log; says out 'errno=28'
+    ul 0 doctor --json full.log; json 'r = json.load(sys.stdin); assert r["verdict"] == "sink-failing" and r["next"] and r["findings"]'
+    verdict no-library --pid $$
+    ul 2 doctor --pid 999999999; one_line; says err 'none of that id'
+    ul 1 doctor --pid x; one_line
+    ul 1 doctor --level loud; one_line ;;
+export)
+    UMD_LOG_FILE=run.log UMD_LOG_LEVEL=umd.api=trace,info training 3 --faults "$hang"
+    { cat run.log; printf '2026-11-29T23:59:59.0Z 99999999.0 ERROR 1.1 kmd.x depth=0 rec=a:1:1: UMD_ERR_HW_HANG: Stuck. job=1\n'
+      printf '2026-11-29T23:59:59.5Z 99999999.5 ERROR 1.2 umd.x depth=1 rec=a:1:2: UMD_ERR_EXEC_FAILED: Failed. job=1 cause=a:1:1 x="q\\"q" f=1.5 b=true\n'; } >all.log
+    ul 0 export --chrome-trace all.log; silent
+    json '
+r = json.load(sys.stdin); e = r["traceEvents"]
+assert {x["ph"] for x in e} == {"M", "B", "E", "i", "X", "s", "f"} and all("pid" in x and "tid" in x and "name" in x for x in e)
+open = {}
+for x in sorted((x for x in e if x["ph"] in "BE"), key=lambda x: x["ts"]):
+    stack = open.setdefault(x["tid"], [])
+    if x["ph"] == "B": stack.append(x["name"])
+    else: assert stack.pop() == x["name"]
+assert not any(open.values())
+assert any(x["ph"] == "i" and x["name"] == "UMD_ERR_HW_HANG" and x["cat"] == "error" for x in e)
+assert any(x["ph"] == "i" and x["name"] == "context created" for x in e)
+assert any(x["ph"] == "E" and x["args"]["code"] == "UMD_ERR_HW_HANG" for x in e)
+s = [x for x in e if x["ph"] == "s" and x["pid"] == 1]; f = [x for x in e if x["ph"] == "f" and x["pid"] == 1]
+assert len(s) == len(f) == 1 and s[0]["id"] == f[0]["id"] and s[0]["ts"] < f[0]["ts"] and f[0]["bp"] == "e"
+assert {x["args"]["name"] for x in e if x["ph"] == "M" and x["name"] == "process_name"} >= {"process 1, all.log"}'
+    ul 0 export --otlp all.log; silent
+    want=$(grep -vc '^#' all.log)
+    json "
+n = 0
+for line in sys.stdin:
+    for r in json.loads(line)['resourceLogs']:
+        assert set(r) == {'resource', 'scopeLogs'} and {a['key'] for a in r['resource']['attributes']} >= {'service.name', 'process.pid'}
+        for s in r['scopeLogs']:
+            assert set(s) == {'scope', 'logRecords'} and s['scope']['name']
+            for l in s['logRecords']:
+                n += 1
+                assert set(l) <= {'timeUnixNano', 'observedTimeUnixNano', 'severityNumber', 'severityText', 'body', 'attributes', 'traceId', 'spanId', 'flags'}
+                assert isinstance(l['timeUnixNano'], str) and isinstance(l['severityNumber'], int) and l['body']['stringValue']
+                last = l
+assert n == $want, n
+f = [a['value']['kvlistValue']['values'] for a in last['attributes'] if a['key'] == 'petrel.figures'][0]
+f = {a['key']: a['value'] for a in f}
+assert f['job'] == {'intValue': '1'} and f['x'] == {'stringValue': 'q\"q'} and f['f'] == {'doubleValue': 1.5} and f['b'] == {'boolValue': True}, f"
+    ul 1 export all.log; one_line
+    ul 1 export --otlp --chrome-trace all.log; one_line
+    : >empty.log
+    ul 0 export --chrome-trace empty.log; json 'assert json.load(sys.stdin)["traceEvents"] == []'
+    ul 0 export --otlp empty.log; lines out 0 ;;
 emergency)
     UMD_EMERGENCY_FILE=ring training 3 --faults "$hang"
     UMD_EMERGENCY_FILE=ring ul 0 emergency; silent; says out 'ERROR .* kmd\.reset .*: UMD_ERR_HW_HANG: '
@@ -230,8 +303,8 @@ input)
     done
     ul 0 --help; says out '^Usage: umd-log' 'Examples:' 'Exit status:'
     ul 0 --version; lines out 1
-    for command in show merge errors stats sites emergency; do
-        ul 0 $command --help; silent; says out "^umd-log $command: " '[Ee]xamples?:' '--json'
+    for command in show merge errors stats sites emergency export doctor; do
+        ul 0 $command --help; silent; says out "^umd-log $command: " '[Ee]xamples?:' '--(json|otlp)'
         grep -q "^  $command " <("$umdlog" --help) || die "$command is not in the list"
     done
     made 100 >a.log

@@ -104,15 +104,13 @@ static void put_path(const struct errors *e, const char *prefix, const struct st
 /* "CODE: sentence figures" without the code; the sentence and the figures apart. */
 static void split(const struct story *s, char *what, size_t what_size, const char **figures)
 {
-    const char *text = s->raised.message, *name = s->raised.code_name, *at;
-    struct log_figure f;
+    const char *text = s->raised.message, *name = s->raised.code_name;
 
     if (*name && strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == ':')
         text += strlen(name) + 1;
     text += strspn(text, " ");
-    at = text;
-    *figures = log_figure_next(text, &at, &f) ? f.key : "";
-    size_t n = **figures ? (size_t)(*figures - text) : strlen(text);
+    *figures = log_figures_of(text);
+    size_t n = (size_t)(*figures - text);
     while (n && text[n - 1] == ' ')
         n--;
     snprintf(what, what_size, "%.*s", (int)n, text);

@@ -10,22 +10,36 @@
 static const char *kept[KEPT_MAX];
 static uint32_t kept_count;
 
+static __attribute__((no_sanitize("address", "undefined", "thread"), always_inline)) inline bool begins(const char *text, const char *with)
+{
+    while (*with && *text == *with)
+        text++, with++;
+    return *with == '\0';
+}
+
 /*
  * Of the executable's pre-initialisers, which run before any library's constructor, hence before sanitizers are up and before environ
- * may be relied on: only the array that the kernel built is touched.
+ * may be relied on: only the array that the kernel built is touched. It cannot grow, so the word that keeps the library from reading a
+ * configuration file takes the place of one that nobody needs here.
  */
 __attribute__((no_sanitize("address", "undefined", "thread"), used)) static void take_settings(int argc, char **argv, char **envp)
 {
+    static char no_file[] = "PETREL_CONFIG=";
+    bool placed = false;
     char **to = envp;
 
     for (char **from = envp; *from; from++) {
-        const char *e = *from;
-        bool take = (e[0] == 'U' && e[1] == 'M' && e[2] == 'D' && e[3] == '_') ||
-                    (e[0] == 'P' && e[1] == 'E' && e[2] == 'T' && e[3] == 'R' && e[4] == 'E' && e[5] == 'L' && e[6] == '_');
-        if (take && kept_count < KEPT_MAX)
+        char *e = *from;
+        bool take = (begins(e, "UMD_") || begins(e, "PETREL_") || begins(e, "TRACEPARENT=")) && kept_count < KEPT_MAX;
+        bool spare = begins(e, "_=") || begins(e, "OLDPWD=") || begins(e, "SHLVL=") || begins(e, "LS_COLORS=");
+        if (take)
             kept[kept_count++] = e;
-        else
-            *to++ = *from;
+        if ((take || spare) && !placed) {
+            *to++ = no_file;
+            placed = true;
+        } else if (!take) {
+            *to++ = e;
+        }
     }
     *to = NULL;
 }

@@ -9,11 +9,7 @@
 
 #include "filter.h"
 #include "nearest.h"
-
-static const char *const range_names[] = {
-    [UMD_RANGE_SUCCESS] = "success", [UMD_RANGE_WARNING] = "warning", [UMD_RANGE_PARAM] = "param", [UMD_RANGE_RESOURCE] = "resource",
-    [UMD_RANGE_EXEC] = "exec", [UMD_RANGE_HW] = "hw", [UMD_RANGE_INIT] = "init", [UMD_RANGE_INTERNAL] = "internal",
-};
+#include "status.h"
 
 struct poptOption *filter_table(struct filter_options *o)
 {
@@ -106,13 +102,15 @@ static bool to_span(const char *word, size_t n, int32_t *low, int32_t *high)
     return false;
 }
 
-static int range_of(const char *word, size_t n)
+/* A range by its name, as the table has it: param, hw, ... NULL: none. */
+static const struct umd_status_range_info *range_of(const char *word, size_t n)
 {
-    for (size_t i = 0; i < sizeof(range_names) / sizeof(range_names[0]); i++) {
-        if (strlen(range_names[i]) == n && strncasecmp(word, range_names[i], n) == 0)
-            return (int)i;
+    for (uint32_t i = 0; i < umd_status_count(); i++) {
+        const struct umd_status_range_info *r = umd_status_range_info(umd_status_at(i)->code);
+        if (r && strlen(r->name) == n && strncasecmp(word, r->name, n) == 0)
+            return r;
     }
-    return -1;
+    return NULL;
 }
 
 bool filter_code_is_valid(const char *word, size_t n)
@@ -120,7 +118,7 @@ bool filter_code_is_valid(const char *word, size_t n)
     int32_t low, high;
     size_t name = 0;
 
-    if (to_code(word, n, &low) || to_span(word, n, &low, &high) || range_of(word, n) >= 0)
+    if (to_code(word, n, &low) || to_span(word, n, &low, &high) || range_of(word, n))
         return true;
     while (name < n && (isupper((unsigned char)word[name]) || isdigit((unsigned char)word[name]) || strchr("_*?", word[name])))
         name++;
@@ -131,10 +129,10 @@ bool filter_code_match(const char *word, size_t n, int32_t code, const char *nam
 {
     int32_t low, high;
     char pattern[80], full[80];
-    int range = range_of(word, n);
+    const struct umd_status_range_info *range = range_of(word, n);
 
-    if (range >= 0)
-        return code && (int)umdStatusRangeOf((umdStatus)code) == range;
+    if (range)
+        return code && code >= range->first && code <= range->last;
     if (to_code(word, n, &low))
         return code == low;
     if (to_span(word, n, &low, &high))
@@ -167,9 +165,10 @@ static bool warn_unknown(const char *word, size_t n, const void *arg)
 
     if (n < 5 || strncmp(word, "UMD_", 4) != 0 || memchr(word, '*', n) || memchr(word, '?', n) || log_code_of(word, n))
         return false;
-    for (int code = -6999; code <= 999; code++) {
-        const char *name = umdStatusName((umdStatus)code);
-        if (strcmp(name, "UMD_UNKNOWN") != 0 && (d = umd_nearest_distance(word, n, name)) < best) {
+    for (uint32_t i = 0; i < umd_status_count(); i++) {
+        const char *name = umd_status_at(i)->name;
+        d = umd_nearest_distance(word, n, name);
+        if (d < best) {
             best = d;
             near = name;
         }
@@ -302,11 +301,11 @@ static bool in_time(const struct filter *f, const struct log_rec *rec)
 static bool has_figure(const char *message, const char *wanted)
 {
     const char *value = strchr(wanted, '=') + 1;
-    size_t key_n = (size_t)(value - 1 - wanted), value_n = strlen(value);
-    struct log_figure g;
+    size_t key_n = (size_t)(value - 1 - wanted);
+    umdFigure f;
 
-    for (const char *at = message; log_figure_next(message, &at, &g);) {
-        if (g.key_n == key_n && memcmp(g.key, wanted, key_n) == 0 && g.value_n == value_n && memcmp(g.value, value, value_n) == 0)
+    while (umdFigureNext(&message, &f)) {
+        if (strlen(f.key) == key_n && memcmp(f.key, wanted, key_n) == 0 && strcmp(f.text, value) == 0)
             return true;
     }
     return false;

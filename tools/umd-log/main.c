@@ -12,7 +12,7 @@
 #include "nearest.h"
 
 static const struct command *const commands[] = {
-    &command_show, &command_merge, &command_errors, &command_stats, &command_sites, &command_emergency,
+    &command_show, &command_merge, &command_errors, &command_stats, &command_doctor, &command_sites, &command_emergency, &command_export,
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

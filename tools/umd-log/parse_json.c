@@ -83,7 +83,7 @@ static bool attribute(struct log_rec *rec, const char *key, struct json_object *
         return take_number(v, UINT64_MAX, &rec->mono_ns);
     if (is(key, "petrel.call_depth"))
         return take_number32(v, &rec->depth);
-    if (is(key, "code.line.number"))
+    if (is(key, "code.line.number") || is(key, "code.lineno"))
         return take_number32(v, &rec->line);
     if (is(key, "petrel.context_id"))
         return take_number(v, UINT64_MAX, &rec->context_id);
@@ -93,9 +93,9 @@ static bool attribute(struct log_rec *rec, const char *key, struct json_object *
         return take_id(rec, v);
     if (is(key, "petrel.figures"))
         return true; /* they are in the message */
-    if (is(key, "code.function.name"))
+    if (is(key, "code.function.name") || is(key, "code.function"))
         rec->func = take_text(rec, v);
-    else if (is(key, "code.file.path"))
+    else if (is(key, "code.file.path") || is(key, "code.filepath"))
         rec->file = take_text(rec, v);
     else if (is(key, "petrel.code_name"))
         rec->code_name = take_text(rec, v);

@@ -59,7 +59,7 @@ static const char *header_words(struct log_rec *rec, const char *s)
         size_t n = strcspn(s, " ");
         bool last = n > 0 && s[n - 1] == ':';
         const char *equals = memchr(s, '=', n), *end = s + n - (last ? 1 : 0);
-        if (n == 0 || (!equals && !key && !last))
+        if (n == 0 || (!equals && !key))
             return NULL;
         if (equals || last || s[n] == '\0') {
             if (key && equals)

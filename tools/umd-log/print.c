@@ -83,28 +83,31 @@ void json_put_out(struct json_object *o)
 
 static bool is_trace_id(const char *s) { return strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32; }
 
+/* As the log's own JSON has them: decimal numbers that a double holds exactly as numbers, all else but true and false as strings. */
+static struct json_object *figure_value(const umdFigure *f)
+{
+    const char *digits = f->text + (f->text[0] == '-');
+
+    if (f->kind == UMD_FIGURE_BOOL)
+        return json_object_new_boolean(f->int_value != 0);
+    if (f->kind == UMD_FIGURE_DOUBLE)
+        return json_object_new_double_s(f->double_value, f->text);
+    bool exact = strlen(digits) <= 15 && !(digits[0] == '0' && digits[1]);
+    if ((f->kind == UMD_FIGURE_INT || f->kind == UMD_FIGURE_UINT) && f->text[1] != 'x' && exact)
+        return json_object_new_int64(f->int_value);
+    return json_object_new_string(f->text);
+}
+
 static struct json_object *figures(const char *message)
 {
     struct json_object *all = NULL;
-    struct log_figure f;
-    char key[64];
+    umdFigure f;
 
-    for (const char *at = message; log_figure_next(message, &at, &f);) {
+    while (umdFigureNext(&message, &f)) {
         if (!all)
             all = json_object_new_object();
-        snprintf(key, sizeof(key), "%.*s", (int)f.key_n, f.key);
-        if (json_object_object_get_ex(all, key, NULL))
-            continue;
-        char *end, number[20] = "";
-        if (f.value_n < 16)
-            memcpy(number, f.value, f.value_n);
-        long long v = strtoll(number, &end, 10);
-        char again[24];
-        snprintf(again, sizeof(again), "%lld", v);
-        if (*number && strcmp(again, number) == 0)
-            json_add_number(all, key, v);
-        else
-            json_object_object_add(all, key, json_object_new_string_len(f.value, (int)f.value_n));
+        if (!json_object_object_get_ex(all, f.key, NULL))
+            json_object_object_add(all, f.key, figure_value(&f));
     }
     return all;
 }

@@ -10,6 +10,7 @@
 
 #include "../umd-tool.h"
 #include "rec.h"
+#include "status.h"
 
 #define NS 1000000000ull
 
@@ -137,35 +138,26 @@ void log_rec_finish(struct log_rec *rec)
     *rec = (struct log_rec){ 0 };
 }
 
-bool log_figure_next(const char *message, const char **at, struct log_figure *out)
+const char *log_figures_of(const char *message)
 {
-    for (const char *s = *at; *s; s++) {
+    for (const char *s = message; *s; s += strcspn(s, " ")) {
         size_t k = 0;
-        if (s != message && s[-1] != ' ')
-            continue;
+        s += strspn(s, " ");
         while (isalnum((unsigned char)s[k]) || s[k] == '_' || s[k] == '.')
             k++;
-        if (k == 0 || s[k] != '=')
-            continue;
-        const char *v = s + k + 1, *close = *v == '"' ? strchr(v + 1, '"') : NULL;
-        out->key = s;
-        out->key_n = k;
-        out->value = close ? v + 1 : v;
-        out->value_n = close ? (size_t)(close - v - 1) : strcspn(v, " ");
-        *at = close ? close + 1 : v + out->value_n;
-        return true;
+        if (k && isalpha((unsigned char)*s) && s[k] == '=')
+            return s;
     }
-    *at += strlen(*at);
-    return false;
+    return message + strlen(message);
 }
 
 bool log_figure_get(const char *message, const char *key, char *out, size_t size)
 {
-    struct log_figure f;
+    umdFigure f;
 
-    for (const char *at = message; log_figure_next(message, &at, &f);) {
-        if (f.key_n == strlen(key) && memcmp(f.key, key, f.key_n) == 0) {
-            snprintf(out, size, "%.*s", (int)f.value_n, f.value);
+    while (umdFigureNext(&message, &f)) {
+        if (strcmp(f.key, key) == 0) {
+            snprintf(out, size, "%s", f.text);
             return true;
         }
     }
@@ -229,14 +221,9 @@ static int by_name(const void *a, const void *b)
 
 static void build_names(void)
 {
-    enum { LOWEST = -6999, HIGHEST = 999 };
-
-    names = malloc((HIGHEST - LOWEST + 1) * sizeof(*names));
-    for (int32_t code = LOWEST; names && code <= HIGHEST; code++) {
-        const char *name = umdStatusName((umdStatus)code);
-        if (strcmp(name, "UMD_UNKNOWN") != 0)
-            names[name_count++] = (struct name_row){ name, code };
-    }
+    names = malloc(umd_status_count() * sizeof(*names));
+    for (uint32_t i = 0; names && i < umd_status_count(); i++)
+        names[name_count++] = (struct name_row){ umd_status_at(i)->name, umd_status_at(i)->code };
     if (names)
         qsort(names, name_count, sizeof(*names), by_name);
 }

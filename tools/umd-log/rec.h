@@ -51,13 +51,9 @@ void log_rec_find_code(struct log_rec *rec);
 bool log_rec_copy(struct log_rec *to, const struct log_rec *from);
 void log_rec_finish(struct log_rec *rec);
 
-/* Walks over the "key=value" figures of a message; *at begins as the message. Quotes are taken off. */
-struct log_figure {
-    const char *key, *value;
-    size_t key_n, value_n;
-};
-bool log_figure_next(const char *message, const char **at, struct log_figure *out);
-/* Copies the value of a figure; false if the message has none of that name, out is then "". */
+/* Where the figures of a message begin: its first "key=value" word; the end of the message if it has none. */
+const char *log_figures_of(const char *message);
+/* The value of a figure as text, cut to size; false if the message has none of that name, out is then "". */
 bool log_figure_get(const char *message, const char *key, char *out, size_t size);
 
 /* "f3f0ca53:18470:2". */

@@ -10,6 +10,7 @@ struct site {
     char *module, *func, *file, *fmt;
     uint32_t line;
     uint8_t level;
+    bool compiled;          /* false: above the ceiling of its build */
 };
 
 struct site_list {

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* test_umd_log_reader.c - the readers of umd-log against what a log may hold: cases by hand, then random mutations from fixed seeds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../../tools/umd-log/filter.h"
+#include "../../../tools/umd-log/set.h"
+#include "../../../tools/umd-log/story.h"
+
+#define SEEDS 60
+#define MUTATIONS 400
+
+static char dir[64];
+static uint64_t random_state;
+
+static uint32_t next_random(uint32_t below)
+{
+    random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)(random_state >> 33) % below;
+}
+
+static const char *const samples[] = {
+    "2026-11-29T17:54:00.667771334Z 6338.546634115 ERROR 18470.18470 kmd.vm ctx=9 depth=1 rec=f3f0ca53:18470:1 trace=0123456789abcdef0123456789abcdef: "
+    "UMD_ERR_HW_PAGE_FAULT: A kernel touched an address. address=0x1234 access=write name=\"a b\" cause=f3f0ca53:18470:2 [vm_fault vm.c:120]",
+    "2026-11-29T17:54:00.5Z 1.000000001 INFO  7.8 umd.mem depth=0: pool grown id=3 size_B=4096 [grow pool.c:7]",
+    "2026-11-29T17:54:00.5Z 1.1 INFO  7.8 umd.mem depth=0 rec=f3f0ca53:18470:1: absorbed UMD_ERR_HW_PAGE_FAULT: Dealt with. [grow pool.c:7]",
+    "2026-11-29T17:54:00.5Z 1.2 ERROR 7.8 umd.mem depth=0 rec=f3f0ca53:18470:2: a record was swallowed: nobody saw UMD_ERR_INTERNAL of f [f m.c:7]",
+    "{\"Timestamp\":\"1795974840667771334\",\"ObservedTimestamp\":\"1795974840669208205\",\"SeverityNumber\":17,\"SeverityText\":\"ERROR\",\"Body\":"
+    "\"UMD_ERR_HW_HANG: Stuck. job=3\",\"Resource\":{\"service.name\":\"petrel\",\"process.pid\":18470,\"host\":\"n\"},\"InstrumentationScope\":{\"Name\":"
+    "\"kmd.reset\"},\"Attributes\":{\"thread.id\":18470,\"petrel.mono_ns\":\"6338546634115\",\"petrel.call_depth\":1,\"code.function.name\":\"f\","
+    "\"code.file.path\":\"vm.c\",\"code.line.number\":120,\"petrel.context_id\":\"9\",\"petrel.code\":-4000,\"petrel.record\":\"f3f0ca53:18470:1\","
+    "\"petrel.figures\":{\"job\":3},\"new\":[1,{\"a\":null}]}}",
+    "# petrel log, version 0.1.0, pid 18470, opened 2026-11-29T17:54:00.669505909Z",
+};
+#define SAMPLES (sizeof(samples) / sizeof(samples[0]))
+
+static struct log_rec parsed(const char *line, bool json)
+{
+    struct log_rec rec = { 0 };
+
+    assert_true((json ? log_parse_json : log_parse_text)(&rec, line, strlen(line)));
+    return rec;
+}
+
+static void text_line_is_taken_apart(void **state)
+{
+    struct log_rec r = parsed(samples[0], false);
+    char value[16];
+
+    (void)state;
+    assert_int_equal(r.real_ns, 1795974840667771334ull);
+    assert_int_equal(r.mono_ns, 6338546634115ull);
+    assert_int_equal(r.level, UMD_LOG_ERROR);
+    assert_int_equal(r.pid, 18470);
+    assert_int_equal(r.context_id, 9);
+    assert_int_equal(r.depth, 1);
+    assert_true(log_id_equal(r.id, (umdRecordId){ .boot = 0xf3f0ca53, .pid = 18470, .seq = 1 }));
+    assert_int_equal(r.code, UMD_ERR_HW_PAGE_FAULT);
+    assert_string_equal(r.code_name, "UMD_ERR_HW_PAGE_FAULT");
+    assert_string_equal(r.module, "kmd.vm");
+    assert_string_equal(r.trace_id, "0123456789abcdef0123456789abcdef");
+    assert_string_equal(r.func, "vm_fault");
+    assert_string_equal(r.file, "vm.c");
+    assert_int_equal(r.line, 120);
+    assert_true(log_figure_get(r.message, "name", value, sizeof(value)));
+    assert_string_equal(value, "a b");
+    assert_false(log_figure_get(r.message, "addres", value, sizeof(value)));
+    log_rec_finish(&r);
+}
+
+static void json_line_is_taken_apart(void **state)
+{
+    struct log_rec r = parsed(samples[4], true);
+
+    (void)state;
+    assert_int_equal(r.real_ns, 1795974840667771334ull);
+    assert_int_equal(r.observed_ns, 1795974840669208205ull);
+    assert_int_equal(r.mono_ns, 6338546634115ull);
+    assert_int_equal(r.level, UMD_LOG_ERROR);
+    assert_int_equal(r.pid, 18470);
+    assert_int_equal(r.line, 120);
+    assert_string_equal(r.func, "f");
+    assert_string_equal(r.code_name, "UMD_ERR_HW_HANG");
+    assert_string_equal(log_rec_extra_of(&r, "host"), "n");
+    assert_string_equal(log_rec_extra_of(&r, "new"), "[1,{\"a\":null}]");
+    log_rec_finish(&r);
+}
+
+static void what_is_no_record_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "", "x", "2026", "2026-11-29T17:54:00Z", "2026-11-29T17:54:00Z 1.0 INFO", "2026-11-29T17:54:00Z 1.0 INFO 1.1",
+        "2026-11-29T17:54:00Z 1.0 INFO 1.1 m depth=1", "2026-11-29T17:54:00Z 1.0 INFO 1.1 m word: text", "2026-11-29T17:54:00Z 1.0 info 1.1 m: t",
+        "2026-11-29T25:54:00Z 1.0 INFO 1.1 m: t", "2026-11-29T17:54:00Z -1.0 INFO 1.1 m: t", "2026-11-29T17:54:00Z 1.0 INFO 1,1 m: t",
+        "9999-11-29T17:54:00Z 1.0 INFO 1.1 m: t",
+    };
+    static const char *const bad_json[] = {
+        "{", "{}", "[]", "null", "{\"Timestamp\":1}", "{\"Body\":\"x\"}", "{\"Timestamp\":1,\"Body\":\"x\"} x", "{\"Timestamp\":1,\"Body\":\"x\"",
+        "{\"Timestamp\":1,\"Body\":[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]}",
+    };
+    struct log_rec rec = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(log_parse_text(&rec, bad[i], strlen(bad[i])));
+    for (size_t i = 0; i < sizeof(bad_json) / sizeof(bad_json[0]); i++)
+        assert_false(log_parse_json(&rec, bad_json[i], strlen(bad_json[i])));
+    log_rec_finish(&rec);
+}
+
+static void trailers_and_headers_at_their_limits(void **state)
+{
+    static const struct { const char *line, *message, *func; uint32_t number; } cases[] = {
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m: text", "text", "", 0 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m:", "", "", 0 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m: [f x.c:1]", "", "f", 1 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m: a [b] [f x.c:1]", "a [b]", "f", 1 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m: a [f x.c:]", "a [f x.c:]", "", 0 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m: a [x.c:1]", "a [x.c:1]", "", 0 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m: a[f x.c:1]", "a[f x.c:1]", "", 0 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m: ]", "]", "", 0 },
+        { "2026-11-29T17:54:00Z 1.0 INFO 1.1 m trace=a b: c: d: e", "c: d: e", "", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct log_rec r = parsed(cases[i].line, false);
+        assert_string_equal(r.message, cases[i].message);
+        assert_string_equal(r.func, cases[i].func);
+        assert_int_equal(r.line, cases[i].number);
+        log_rec_finish(&r);
+    }
+}
+
+/* A record whose texts all end within its buffer, hold nothing that steers a terminal, and that can be copied. */
+static void check(const struct log_rec *rec)
+{
+    const char *const texts[] = { rec->level_text, rec->module, rec->func, rec->file, rec->trace_id, rec->message, rec->code_name };
+    struct log_rec copy = { 0 };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_non_null(texts[i]);
+        for (const char *c = texts[i]; *c; c++)
+            assert_true((unsigned char)*c >= ' ' && *c != 0x7f);
+    }
+    assert_in_range(rec->level, 0, UMD_LOG_TRACE);
+    assert_true(log_rec_copy(&copy, rec));
+    assert_string_equal(copy.message, rec->message);
+    assert_int_equal(copy.extra_count, rec->extra_count);
+    for (uint32_t i = 0; i < rec->extra_count; i++)
+        assert_string_equal(copy.extra[i].value, rec->extra[i].value);
+    log_rec_finish(&copy);
+}
+
+static size_t mutated(char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (uint32_t lines = 1 + next_random(6); lines; lines--) {
+        const char *s = samples[next_random(SAMPLES)];
+        size_t k = strlen(s);
+        if (n + k + 2 > size)
+            break;
+        memcpy(out + n, s, k);
+        out[n + k] = '\n';
+        n += k + 1;
+    }
+    for (uint32_t edits = next_random(12); edits && n > 1; edits--) {
+        size_t at = next_random((uint32_t)n), span = 1 + next_random(40);
+        span = span > n - at ? n - at : span;
+        switch (next_random(5)) {
+        case 0: out[at] = (char)next_random(256); break;
+        case 1: memmove(out + at, out + at + span, n - at - span); n -= span; break;       /* cut out */
+        case 2: if (n + span < size) { memmove(out + at + span, out + at, n - at); n += span; } break; /* said twice */
+        case 3: memset(out + at, next_random(2) ? 0 : '9', span); break;
+        default: out[at] = "\n\"{}[]:=\\ ,.#-"[next_random(14)]; break;
+        }
+    }
+    return n;
+}
+
+/* Written to a file in one go, read through reader, merge, filter and the trees of errors. */
+static void mutations_are_survived(void **state)
+{
+    char path[96], *bytes = malloc(65536);
+    uint64_t records = 0;
+
+    (void)state;
+    assert_non_null(bytes);
+    snprintf(path, sizeof(path), "%s/fuzz", dir);
+    for (int seed = 0; seed < SEEDS; seed++) {
+        random_state = 0x9e3779b97f4a7c15ull * (uint64_t)(seed + 1);
+        FILE *f = fopen(path, "we");
+        assert_non_null(f);
+        for (int i = 0; i < MUTATIONS; i++)
+            fwrite(bytes, 1, mutated(bytes, 65536), f);
+        fclose(f);
+        struct log_set *set = log_set_open(&(const char *){ path }, 1, LOG_ROTATED_RUN);
+        struct story_book book;
+        const struct log_rec *rec;
+        assert_non_null(set);
+        story_book_init(&book);
+        while ((rec = log_set_next(set)) != NULL) {
+            check(rec);
+            assert_true(story_book_add(&book, rec));
+        }
+        assert_true(story_book_link(&book));
+        struct log_counts c = log_set_counts(set, 0);
+        assert_int_equal(c.records + c.comments + c.foreign + c.too_long, c.lines);
+        records += c.records;
+        story_book_finish(&book);
+        log_set_close(set);
+    }
+    assert_in_range(records, SEEDS * MUTATIONS / 4, (uint64_t)SEEDS * MUTATIONS * 20); /* the mutations leave some whole */
+    free(bytes);
+}
+
+/* Many files, merged: nothing is lost, and the axis does not go back. */
+static void many_files_merge_in_order(void **state)
+{
+    enum { FILES = 40, LINES = 50 };
+    static char path[FILES][96];
+    const char *paths[FILES];
+    const struct log_rec *rec;
+    uint64_t last_ns = 0, count = 0;
+
+    (void)state;
+    random_state = 7;
+    for (int i = 0; i < FILES; i++) {
+        snprintf(path[i], sizeof(path[i]), "%s/rank%d", dir, i);
+        paths[i] = path[i];
+        FILE *f = fopen(path[i], "we");
+        assert_non_null(f);
+        for (uint32_t n = 0, ms = 0; n < LINES; n++) {
+            ms += next_random(30);
+            fprintf(f, "2026-11-29T17:54:%02u.%03uZ %u.%03u INFO  %d.1 m: n=%u\n", ms / 1000, ms % 1000, ms / 1000, ms % 1000, i + 1, n);
+        }
+        fclose(f);
+    }
+    struct log_set *set = log_set_open(paths, FILES, LOG_ROTATED_RUN);
+    assert_non_null(set);
+    for (int round = 0; round < 2; round++) {
+        uint32_t next[FILES] = { 0 };
+        for (last_ns = count = 0; (rec = log_set_next(set)) != NULL; count++) {
+            char n[16];
+            assert_true(rec->real_ns >= last_ns);
+            last_ns = rec->real_ns;
+            assert_true(log_figure_get(rec->message, "n", n, sizeof(n)));
+            assert_int_equal(strtoul(n, NULL, 10), next[rec->source]++); /* stable */
+        }
+        assert_int_equal(count, FILES * LINES);
+        assert_true(log_set_rewind(set));
+    }
+    log_set_close(set);
+}
+
+/* Threads write late by a little: the window puts one process in order by its monotonic clock, equal times as they stand. */
+static void late_lines_are_put_in_order(void **state)
+{
+    static const unsigned order[] = { 3, 1, 2, 2, 5, 4, 9, 6, 7, 8 };
+    const struct log_rec *rec;
+    char path[96];
+    uint64_t last = 0;
+    unsigned count = 0;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/late", dir);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+        fprintf(f, "2026-11-29T17:54:00.%03uZ 1.%03u INFO  1.%zu m: x=1\n", order[i], order[i], i);
+    fclose(f);
+    struct log_set *set = log_set_open(&(const char *){ path }, 1, LOG_ROTATED_RUN);
+    assert_non_null(set);
+    while ((rec = log_set_next(set)) != NULL) {
+        assert_true(rec->mono_ns >= last);
+        last = rec->mono_ns;
+        if (count == 1)
+            assert_int_equal(rec->tid, 2);
+        if (count == 2)
+            assert_int_equal(rec->tid, 3);
+        count++;
+    }
+    assert_int_equal(count, 10);
+    log_set_close(set);
+}
+
+/* Causes lead across processes; a ring of causes in a damaged log ends; what the driver absorbed is no first cause. */
+static void causes_make_trees(void **state)
+{
+    static const char *const lines[] = {
+        "2026-11-29T17:54:01Z 1.0 ERROR 1.1 umd.a depth=1 rec=a:1:1: UMD_ERR_DEV_LOST_OFF_BUS: Gone. x=1",
+        "2026-11-29T17:54:01Z 1.1 ERROR 1.1 umd.a depth=1 rec=a:1:1: absorbed UMD_ERR_DEV_LOST_OFF_BUS: Another was taken.",
+        "2026-11-29T17:54:02Z 2.0 ERROR 1.1 umd.a depth=1 rec=a:1:2: UMD_ERR_PARAM_NULL: A null. argument=x",
+        "2026-11-29T17:54:03Z 3.0 ERROR 2.1 kmd.a depth=0 rec=a:2:1: UMD_ERR_HW_HANG: Stuck. job=3",
+        "2026-11-29T17:54:04Z 4.0 ERROR 1.1 umd.a depth=1 rec=a:1:3: UMD_ERR_EXEC_FAILED: Failed. cause=a:2:1",
+        "2026-11-29T17:54:05Z 5.0 ERROR 1.1 umd.a depth=1 rec=a:1:4: UMD_ERR_EXEC_FAILED: Failed. cause=a:1:5",
+        "2026-11-29T17:54:05Z 5.1 ERROR 1.1 umd.a depth=1 rec=a:1:5: UMD_ERR_EXEC_FAILED: Failed. cause=a:1:4",
+        "2026-11-29T17:54:06Z 6.0 ERROR 1.1 umd.a depth=1 rec=a:1:6: UMD_ERR_EXEC_FAILED: Failed. cause=a:9:9",
+        "2026-11-29T17:54:07Z 7.0 ERROR 1.1 umd.a depth=1 rec=a:1:2: UMD_ERR_PARAM_NULL: A null. argument=x repeat=10",
+    };
+    struct story_book book;
+    struct log_rec rec = { 0 };
+
+    (void)state;
+    story_book_init(&book);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        assert_true(log_parse_text(&rec, lines[i], strlen(lines[i])));
+        assert_true(story_book_add(&book, &rec));
+    }
+    assert_true(story_book_link(&book));
+    assert_int_equal(book.count, 7);
+    assert_int_equal(book.absorbed, 1);
+    struct story *hang = story_find(&book, (umdRecordId){ .boot = 10, .pid = 2, .seq = 1 });
+    struct story *failed = story_find(&book, (umdRecordId){ .boot = 10, .pid = 1, .seq = 3 });
+    assert_ptr_equal(book.first_cause, hang);
+    assert_ptr_equal(failed->parent, hang);
+    assert_true(story_find(&book, (umdRecordId){ .boot = 10, .pid = 1, .seq = 6 })->cause_missing);
+    struct story *a = story_find(&book, (umdRecordId){ .boot = 10, .pid = 1, .seq = 4 }), *b = story_find(&book, (umdRecordId){ .boot = 10, .pid = 1, .seq = 5 });
+    assert_true((a->parent == b) != (b->parent == a));
+    assert_int_equal(story_find(&book, (umdRecordId){ .boot = 10, .pid = 1, .seq = 2 })->times, 11);
+    story_book_finish(&book);
+    log_rec_finish(&rec);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof(dir), "/tmp/umd-log-test-XXXXXX");
+    return mkdtemp(dir) ? 0 : 1;
+}
+
+static int tear_down(void **state)
+{
+    char command[96];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_line_is_taken_apart),
+        cmocka_unit_test(json_line_is_taken_apart),
+        cmocka_unit_test(what_is_no_record_is_refused),
+        cmocka_unit_test(trailers_and_headers_at_their_limits),
+        cmocka_unit_test(late_lines_are_put_in_order),
+        cmocka_unit_test(many_files_merge_in_order),
+        cmocka_unit_test(causes_make_trees),
+        cmocka_unit_test(mutations_are_survived),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

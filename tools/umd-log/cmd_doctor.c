@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_doctor.c - doctor: the log is on but empty, and this says why (C11). */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "doctor.h"
+#include "print.h"
+#include "rec.h"
+
+void doctor_say(struct doctor *d, enum verdict verdict, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (d->count == FINDINGS_MAX)
+        return;
+    struct finding *f = &d->finding[d->count++];
+    f->verdict = verdict;
+    va_start(ap, fmt);
+    vsnprintf(f->text, sizeof(f->text), fmt, ap);
+    va_end(ap);
+}
+
+static const struct { const char *word, *what, *todo; } verdicts[] = {
+    [VERDICT_FINE] = { "fine", "The log works.", "Nothing. For more in it, raise a level: UMD_LOG_LEVEL=debug, or umd-log level SPEC --pid N." },
+    [VERDICT_NOTHING_HAPPENED] = { "nothing-happened", "The log works; nothing that it takes was logged.",
+                                   "Raise its level, or wait until the program uses the driver." },
+    [VERDICT_NEVER_LOGGED] = { "never-logged", "No process has written to this log.",
+                               "See that the program inherits the setting (sudo, ssh, containers and service managers drop it) and calls umdInit." },
+    [VERDICT_NO_FILE] = { "no-file", "No log file is asked for.", "Set UMD_LOG_FILE=run.log before the program starts, or call umdLogOpenFile." },
+    [VERDICT_FILTERED] = { "filtered", "What is missing is filtered by level.", "Raise the level in the setting that the finding names." },
+    [VERDICT_COMPILED_OUT] = { "compiled-out", "What is missing is not compiled in.", "Build with -Dumd_debug=true." },
+    [VERDICT_LOST] = { "lost", "Records were lost on the way.", "Log less, or to the binary file; see docs/logging.md, When the log itself fails." },
+    [VERDICT_BAD_SETTING] = { "bad-setting", "A setting is ignored.", "Mend the setting that the finding names." },
+    [VERDICT_NO_LIBRARY] = { "no-library", "The process does not log with Petrel.", "Check the process id, and that the program links to libumd.so." },
+    [VERDICT_SINK_FAILING] = { "sink-failing", "The log cannot write.", "Remove the cause that the finding names; it goes on by itself within a second." },
+    [VERDICT_PATH] = { "path-unwritable", "The log file cannot be written.", "Make the path writable, or name another." },
+};
+
+const char *doctor_word(enum verdict verdict) { return verdicts[verdict].word; }
+const char *doctor_todo(enum verdict verdict) { return verdicts[verdict].todo; }
+
+enum verdict doctor_verdict(const struct doctor *d)
+{
+    enum verdict worst = VERDICT_FINE;
+
+    for (uint32_t i = 0; i < d->count; i++) {
+        enum verdict v = d->finding[i].verdict;
+        if (d->working && (v == VERDICT_NO_FILE || v == VERDICT_NEVER_LOGGED || v == VERDICT_NOTHING_HAPPENED))
+            continue; /* a file that was opened by call, or one of several */
+        worst = v > worst ? v : worst;
+    }
+    return worst;
+}
+
+static void put_text(const struct doctor *d, enum verdict verdict)
+{
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct finding *f = &d->finding[i];
+        bool good = f->verdict == VERDICT_FINE;
+        printf("%s%-16s%s %s\n", print_colour(good ? PRINT_GREEN : PRINT_YELLOW), good ? "ok" : doctor_word(f->verdict), print_colour(PRINT_PLAIN),
+               f->text);
+    }
+    printf("\n%sverdict: %s%s. %s\nnext: %s\n", print_colour(PRINT_BOLD), doctor_word(verdict), print_colour(PRINT_PLAIN), verdicts[verdict].what,
+           doctor_todo(verdict));
+}
+
+static void put_json(const struct doctor *d, enum verdict verdict)
+{
+    struct json_object *o = json_object_new_object(), *all = json_object_new_array();
+
+    json_add_text(o, "verdict", doctor_word(verdict));
+    json_add_text(o, "what", verdicts[verdict].what);
+    json_add_text(o, "next", doctor_todo(verdict));
+    for (uint32_t i = 0; i < d->count; i++) {
+        struct json_object *f = json_object_new_object();
+        json_add_text(f, "kind", doctor_word(d->finding[i].verdict));
+        json_add_text(f, "text", d->finding[i].text);
+        json_object_array_add(all, f);
+    }
+    json_object_object_add(o, "findings", all);
+    json_put_out(o);
+    json_object_put(o);
+}
+
+/* Settings and the files that they name, or the files given, or a process. */
+static bool examine(struct doctor *d, const struct command_line *line)
+{
+    char path[4096];
+
+    if (d->pid)
+        return doctor_process(d);
+    settings_own(&d->settings);
+    for (uint32_t i = 0; i < line->count; i++)
+        doctor_file(d, line->words[i]);
+    if (line->count)
+        return true;
+    doctor_settings(d);
+    for (int i = SINK_TEXT; i < SINK_COUNT; i++) {
+        if (settings_path(&d->settings, i, path, sizeof(path)) && !strstr(path, "%p"))
+            doctor_file(d, path);
+    }
+    return true;
+}
+
+static int run(const struct command *self, int argc, const char **argv)
+{
+    static struct doctor d;
+    int json = 0, status;
+    char *pid_text = NULL, *module = NULL, *level = NULL, what[120];
+    uint64_t pid = 0;
+    struct command_line line;
+    struct poptOption table[] = {
+        { "pid", 'p', POPT_ARG_STRING, &pid_text, 0, "a running process", "PID" },
+        { "module", 'm', POPT_ARG_STRING, &module, 0, "records of this module are missing", "NAME" },
+        { "level", 'l', POPT_ARG_STRING, &level, 0, "records of this level are missing", "LEVEL" },
+        { "json", 'j', POPT_ARG_NONE, &json, 0, "as JSON", NULL },
+        POPT_TABLEEND
+    };
+
+    if (!command_parse(self, argc, argv, table, &line, &status))
+        return status;
+    status = EXIT_DONE;
+    if (level && !(d.level = log_level_of(level, strlen(level)))) {
+        snprintf(what, sizeof(what), "--level '%.40s' is not error, warn, info, debug or trace", level);
+        status = command_usage(self, what);
+    } else if (pid_text && line.count) {
+        status = command_usage(self, "--pid and files exclude each other");
+    } else if (pid_text && !command_number(self, "pid", pid_text, INT32_MAX, &pid)) {
+        status = EXIT_USAGE;
+    } else {
+        d.pid = (uint32_t)pid;
+        d.module = module;
+        bool seen = examine(&d, &line);
+        enum verdict verdict = doctor_verdict(&d);
+        status = seen ? EXIT_DONE : EXIT_ENVIRONMENT;
+        if (!seen)
+            ; /* said already */
+        else if (json)
+            put_json(&d, verdict);
+        else
+            put_text(&d, verdict);
+        settings_finish(&d.settings);
+    }
+    free(pid_text);
+    free(module);
+    free(level);
+    command_finish(&line);
+    return status;
+}
+
+const struct command command_doctor = {
+    .name = "doctor", .words = "[FILE...]", .text = "why a log is empty, or lacks what was expected in it", .run = run,
+    .help = "Without FILE and --pid: looks at the settings of the environment it is called in, and at the files that they name. The verdict is one\n"
+            "of fine, nothing-happened, never-logged, no-file, filtered, compiled-out, lost, bad-setting, no-library, sink-failing,\n"
+            "path-unwritable; each finding says what was seen, and which setting is behind it.\n"
+            "\nExamples:\n  umd-log doctor\n  UMD_LOG_FILE=/nowhere/run.log umd-log doctor\n  umd-log doctor --level trace --module umd.mem run.log\n"
+            "  umd-log doctor --pid 4711\n",
+};

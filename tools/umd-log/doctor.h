@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor.h - findings about a log that is on but empty, and what comes of them. */
+#ifndef UMD_LOG_DOCTOR_H
+#define UMD_LOG_DOCTOR_H
+
+#include <json-c/json.h>
+
+#include "settings.h"
+
+/* The gravest is the verdict; each has one answer to what to do. */
+enum verdict {
+    VERDICT_FINE,               /* the log works, and holds records */
+    VERDICT_NOTHING_HAPPENED,   /* it works; nothing that it would take was logged */
+    VERDICT_NEVER_LOGGED,       /* no process has written to it */
+    VERDICT_NO_FILE,            /* no file is asked for */
+    VERDICT_FILTERED,           /* by level; the finding names the setting */
+    VERDICT_COMPILED_OUT,
+    VERDICT_LOST,               /* records were dropped or could not be written */
+    VERDICT_BAD_SETTING,        /* ignored by the library */
+    VERDICT_NO_LIBRARY,         /* the process does not use the driver */
+    VERDICT_SINK_FAILING,       /* with errno */
+    VERDICT_PATH,               /* cannot be written */
+};
+
+#define FINDINGS_MAX 96u
+
+struct doctor {
+    struct settings settings;
+    uint32_t pid;               /* of --pid; 0: none */
+    const char *module;         /* of --module; NULL: any */
+    int level;                  /* of --level; 0: any */
+    int compiled;               /* highest level that is compiled in; 0: unknown */
+    bool settings_checked;      /* and with them their paths */
+    bool working;               /* some file has records, or the process says its log works */
+    struct finding { enum verdict verdict; char text[700]; } finding[FINDINGS_MAX];
+    uint32_t count;
+};
+
+void doctor_say(struct doctor *d, enum verdict verdict, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const char *doctor_word(enum verdict verdict);
+const char *doctor_todo(enum verdict verdict);
+enum verdict doctor_verdict(const struct doctor *d);
+
+/* doctor_env.c: settings, levels, what is compiled in, paths. */
+void doctor_settings(struct doctor *d);
+void doctor_path(struct doctor *d, const char *what, const char *path);
+/* doctor_file.c: what a file says, and who has it open. */
+void doctor_file(struct doctor *d, const char *path);
+/* doctor_pid.c: a running process. False after one line on stderr: it is not there, or another user's. */
+bool doctor_process(struct doctor *d);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_file.c - reads a log for what it says about itself, and finds the process that has it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "doctor.h"
+#include "set.h"
+
+/* Who holds the lock of an open log; asked of /proc/locks, since trying the lock could take it from a process that just starts. */
+static uint32_t owner_of(const struct stat *st)
+{
+    char line[256];
+    uint32_t pid = 0;
+    FILE *f = fopen("/proc/locks", "re");
+
+    while (f && fgets(line, sizeof(line), f)) {
+        unsigned major, minor, found;
+        unsigned long long inode;
+        if (sscanf(line, "%*u: FLOCK %*s WRITE %u %x:%x:%llu", &found, &major, &minor, &inode) == 4 && inode == st->st_ino &&
+            major == major(st->st_dev) && minor == minor(st->st_dev))
+            pid = found;
+    }
+    if (f)
+        fclose(f);
+    return pid;
+}
+
+struct told {
+    uint64_t records, first_ns, last_ns, by_level[UMD_LOG_TRACE + 1];
+    char sink[500], dropped[300], setting[500]; /* the last of each */
+    bool sink_works_again;
+};
+
+static void listen(struct told *t, const struct log_rec *rec)
+{
+    t->records++;
+    t->first_ns = t->first_ns ? t->first_ns : rec->real_ns;
+    t->last_ns = rec->real_ns;
+    t->by_level[rec->level]++;
+    if (strncmp(rec->module, "diag", 4) != 0)
+        return;
+    if (strncmp(rec->message, "log sink fails", 14) == 0) {
+        snprintf(t->sink, sizeof(t->sink), "%s", rec->message);
+        t->sink_works_again = false;
+    } else if (strncmp(rec->message, "log sink works again", 20) == 0) {
+        snprintf(t->sink, sizeof(t->sink), "%s", rec->message);
+        t->sink_works_again = true;
+    } else if (strncmp(rec->message, "setting ignored", 15) == 0) {
+        snprintf(t->setting, sizeof(t->setting), "%s", rec->message);
+    } else if (strstr(rec->message, "dropped")) {
+        snprintf(t->dropped, sizeof(t->dropped), "%s", rec->message);
+    }
+}
+
+static void conclude(struct doctor *d, const char *path, const struct told *t, const struct log_counts *c)
+{
+    char last[40];
+
+    log_time_format(t->last_ns, last);
+    if (t->records)
+        doctor_say(d, VERDICT_FINE, "%s: %" PRIu64 " records (%" PRIu64 " ERROR, %" PRIu64 " WARN, %" PRIu64 " INFO, %" PRIu64 " DEBUG, %" PRIu64
+                   " TRACE), the last at %s", path, t->records, t->by_level[1], t->by_level[2], t->by_level[3], t->by_level[4], t->by_level[5], last);
+    else if (c->foreign)
+        doctor_say(d, VERDICT_NEVER_LOGGED, "%s: none of its %" PRIu64 " lines is a record: is it a log of Petrel?", path, c->lines);
+    if (t->records)
+        d->working = true;
+    if (t->sink[0])
+        doctor_say(d, t->sink_works_again ? VERDICT_LOST : VERDICT_SINK_FAILING, "%s: it says: %s", path, t->sink);
+    if (t->dropped[0])
+        doctor_say(d, VERDICT_LOST, "%s: it says: %s", path, t->dropped);
+    if (t->setting[0])
+        doctor_say(d, VERDICT_BAD_SETTING, "%s: it says: %s", path, t->setting);
+    if (t->records && d->level > UMD_LOG_INFO && !t->by_level[d->level])
+        doctor_say(d, VERDICT_FILTERED, "%s: it has no %s record: its level was %s or lower", path, log_level_name(d->level),
+                   log_level_name(d->level - 1));
+}
+
+static void owner(struct doctor *d, const char *path, const struct stat *st, const struct log_header *h, uint64_t records)
+{
+    uint32_t pid = S_ISREG(st->st_mode) ? owner_of(st) : 0;
+
+    if (pid)
+        doctor_say(d, records ? VERDICT_FINE : VERDICT_NOTHING_HAPPENED, "%s: process %u has it open%s", path, pid,
+                   records ? "" : " and has logged nothing that its level takes; see umd-log doctor --pid");
+    else if (h->pid && !records)
+        doctor_say(d, VERDICT_NOTHING_HAPPENED, "%s: process %u opened it, logged nothing and is gone", path, h->pid);
+    else if (!records)
+        doctor_say(d, VERDICT_NEVER_LOGGED, "%s: it is empty and no process has it open", path);
+}
+
+void doctor_file(struct doctor *d, const char *path)
+{
+    const char *const paths[] = { path };
+    struct told t = { 0 };
+    struct stat st;
+    const struct log_rec *rec;
+
+    if (stat(path, &st) != 0) {
+        if (errno == ENOENT) {
+            if (!d->settings_checked)
+                doctor_path(d, "the log", path);
+            doctor_say(d, VERDICT_NEVER_LOGGED, "%s is not there: it is made with the first record that its level takes, so no process has got that far, "
+                       "or none was started with this path", path);
+        } else {
+            doctor_say(d, VERDICT_PATH, "%s cannot be reached: %s", path, strerror(errno));
+        }
+        return;
+    }
+    struct log_set *set = S_ISREG(st.st_mode) ? log_set_open(paths, 1, LOG_ROTATED_RUN) : NULL;
+    if (!set) {
+        doctor_say(d, VERDICT_PATH, "%s cannot be read as a file; a pipe or device keeps no log", path);
+        return;
+    }
+    while ((rec = log_set_next(set)) != NULL)
+        listen(&t, rec);
+    struct log_counts c = log_set_counts(set, 0);
+    conclude(d, path, &t, &c);
+    owner(d, path, &st, log_set_header(set, 0), t.records);
+    log_set_close(set);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.c - reads an environment, and resolves levels and paths as the library would. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <umd/umd_log.h>
+
+#include "cmd.h"
+#include "rec.h"
+#include "settings.h"
+
+const struct sink_facts sink_facts[SINK_COUNT] = {
+    [SINK_CONSOLE] = { "console", NULL, "UMD_LOG_CONSOLE", UMD_LOG_WARN, false, NULL },
+    [SINK_TEXT] = { "text", "UMD_LOG_FILE", "UMD_LOG_FILE_LEVEL", UMD_LOG_INFO, false, NULL },
+    { "json", "UMD_LOG_JSON", "UMD_LOG_JSON_LEVEL", UMD_LOG_INFO, false, NULL },
+    { "binary", "UMD_LOG_BINARY", "UMD_LOG_BINARY_LEVEL", UMD_LOG_INFO, false, NULL },
+    { "run", "UMD_LOG_RUN", "UMD_LOG_RUN_LEVEL", UMD_LOG_INFO, true, "info,umd.winsys=warn,kmd=warn,hw=warn,diag=warn" },
+    { "disaster", "UMD_LOG_DISASTER", NULL, UMD_LOG_ERROR, true, NULL },
+};
+
+void settings_own(struct settings *s)
+{
+    *s = (struct settings){ 0 };
+    if (!getcwd(s->cwd, sizeof(s->cwd)))
+        s->cwd[0] = '\0';
+}
+
+int settings_of(struct settings *s, uint32_t pid)
+{
+    char path[64];
+    ssize_t n;
+
+    *s = (struct settings){ .pid = pid };
+    snprintf(path, sizeof(path), "/proc/%u/cwd", pid);
+    n = readlink(path, s->cwd, sizeof(s->cwd) - 1);
+    s->cwd[n > 0 ? n : 0] = '\0';
+    snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    for (size_t size = 0;;) {
+        if (s->block_B + 1 >= size) {
+            size = size ? size * 2 : 65536;
+            char *grown = size > (8u << 20) ? NULL : realloc(s->block, size);
+            if (!grown)
+                break;
+            s->block = grown;
+        }
+        n = read(fd, s->block + s->block_B, size - s->block_B - 1);
+        if (n <= 0)
+            break;
+        s->block_B += (size_t)n;
+    }
+    close(fd);
+    if (!s->block)
+        return ENOMEM;
+    s->block[s->block_B] = '\0';
+    return 0;
+}
+
+void settings_finish(struct settings *s)
+{
+    free(s->block);
+    *s = (struct settings){ 0 };
+}
+
+const char *settings_get(const struct settings *s, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (!s->block)
+        return env_before(name) ? env_before(name) : getenv(name);
+    for (const char *at = s->block; at < s->block + s->block_B; at += strlen(at) + 1) {
+        if (strncmp(at, name, n) == 0 && at[n] == '=')
+            return at + n + 1;
+    }
+    return NULL;
+}
+
+/* One rule of a specification: "umd.mem=trace", "warn". Value: what follows it; NULL: the mistake is at its word. */
+struct rule {
+    const char *module, *word;  /* word: the level */
+    size_t module_n;
+    int level;                  /* 0: off */
+};
+
+static const char *next_rule(const char *s, struct rule *r)
+{
+    s += strspn(s, " \t");
+    size_t n = strcspn(s, ","), left = strcspn(s, "=,");
+    const char *end = s + n;
+
+    while (n && (s[n - 1] == ' ' || s[n - 1] == '\t'))
+        n--;
+    *r = (struct rule){ .module = s, .module_n = left < n ? left : 0 };
+    const char *word = left < n ? s + left + 1 : s;
+    size_t word_n = left < n ? n - left - 1 : n;
+    r->word = word;
+    r->level = log_level_of(word, word_n);
+    bool off = word_n == 3 && strncasecmp(word, "off", 3) == 0;
+    if ((!r->level && !off) || (left < n && left == 0))
+        return NULL;
+    return *end ? end + 1 : end;
+}
+
+bool settings_levels_valid(const char *spec, size_t *position_out)
+{
+    struct rule r;
+
+    for (const char *s = spec; *(s + strspn(s, " \t"));) {
+        const char *next = next_rule(s, &r);
+        *position_out = (size_t)(r.word - spec);
+        if (!next)
+            return false;
+        s = next;
+    }
+    return true;
+}
+
+/* The longest match; of equals the later one counts. */
+static bool lookup(const char *spec, const char *module, int *level_out)
+{
+    size_t position, best = 0;
+    bool found = false;
+    struct rule r;
+
+    if (!spec || !settings_levels_valid(spec, &position))
+        return false;
+    for (const char *s = spec; *(s + strspn(s, " \t"));) {
+        s = next_rule(s, &r);
+        bool match = r.module_n == 0 ||
+                     (strncmp(r.module, module, r.module_n) == 0 && (module[r.module_n] == '\0' || module[r.module_n] == '.'));
+        if (match && r.module_n >= best) {
+            best = r.module_n;
+            found = true;
+            *level_out = r.level;
+        }
+    }
+    return found;
+}
+
+int settings_level(const struct settings *s, int sink, const char *module, const char **by_out)
+{
+    const struct sink_facts *f = &sink_facts[sink];
+    int level = f->level;
+
+    *by_out = "the default";
+    if (f->level_key && lookup(settings_get(s, f->level_key), module, &level))
+        *by_out = f->level_key;
+    else if (!f->own_levels && lookup(settings_get(s, "UMD_LOG_LEVEL"), module, &level))
+        *by_out = "UMD_LOG_LEVEL";
+    else if (f->rules)
+        (void)lookup(f->rules, module, &level);
+    return level;
+}
+
+bool settings_path(const struct settings *s, int sink, char *out, size_t size)
+{
+    const char *value = sink_facts[sink].path_key ? settings_get(s, sink_facts[sink].path_key) : NULL;
+    size_t n = 0;
+
+    if (!value || !*value)
+        return false;
+    if (*value != '/') {
+        n = (size_t)snprintf(out, size, "%s/", s->cwd);
+        if (n >= size)
+            return false;
+    }
+    for (; *value; value++) {
+        char piece[16] = { *value, '\0' };
+        if (*value == '%' && value[1] == 'p') {
+            if (s->pid)
+                snprintf(piece, sizeof(piece), "%u", s->pid);
+            else
+                snprintf(piece, sizeof(piece), "%%p");
+            value++;
+        } else if (*value == '%' && value[1] == '%') {
+            value++;
+        }
+        if (n + strlen(piece) >= size)
+            return false;
+        memcpy(out + n, piece, strlen(piece) + 1);
+        n += strlen(piece);
+    }
+    return true;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.h - what the settings of an environment ask the log for, whoever's environment it is. */
+#ifndef UMD_LOG_SETTINGS_H
+#define UMD_LOG_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An environment: this tool's as it was found, or that of another process. */
+struct settings {
+    char *block;            /* "NAME=value\0..." of /proc/PID/environ; NULL: this tool's */
+    size_t block_B;
+    char cwd[4096];         /* what relative paths start from */
+    uint32_t pid;           /* %p becomes this; 0: not known yet */
+};
+
+void settings_own(struct settings *s);
+/* 0 or errno. */
+int settings_of(struct settings *s, uint32_t pid);
+void settings_finish(struct settings *s);
+/* NULL: not set. */
+const char *settings_get(const struct settings *s, const char *name);
+
+/* Sinks, as log_sinks.c of the library has them; the test `umd-log-doctor` compares with a running process. */
+struct sink_facts {
+    const char *name;               /* in the status of a process, too */
+    const char *path_key, *level_key;
+    int level;                      /* its default */
+    bool own_levels;                /* UMD_LOG_LEVEL does not touch it */
+    const char *rules;              /* its default by module; NULL: level alone */
+};
+enum { SINK_CONSOLE, SINK_TEXT, SINK_COUNT = 6 };
+extern const struct sink_facts sink_facts[SINK_COUNT];
+
+/* Level of a module at a sink, and which setting says so ("the default" if none). */
+int settings_level(const struct settings *s, int sink, const char *module, const char **by_out);
+/* Path of a sink's file, %p replaced where the pid is known, and absolute; false: none is asked for, or it is too long. */
+bool settings_path(const struct settings *s, int sink, char *out, size_t size);
+/* A specification of levels that the library would not take: where the mistake is. */
+bool settings_levels_valid(const char *spec, size_t *position_out);
+
+#endif
