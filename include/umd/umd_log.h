@@ -61,7 +61,8 @@ typedef struct umdLogSite {
     uint8_t level;
     uint8_t arg_count;
     uint8_t has_strings;         /**< an argument is text, which has to be copied */
-    uint8_t reserved[21];
+    uint8_t ceiling;             /**< UMD_LOG_CEILING of its file: with a higher level it is compiled out; 0: not told */
+    uint8_t reserved[20];
 } __attribute__((aligned(64))) umdLogSite;
 
 /** Sites of one linked object: from UMD_LOG_MODULE's constructor, and back by its destructor. May come several times per range. */
@@ -144,16 +145,19 @@ static inline uint64_t umd_log_bits_double(double v)
 #define UMD_LOG_EACH_16(a_, ...) UMD_LOG_BITS(a_), UMD_LOG_EACH_15(__VA_ARGS__)
 #define UMD_LOG_TEXTS_16(a_, ...) UMD_LOG_IS_TEXT(a_) | UMD_LOG_TEXTS_15(__VA_ARGS__)
 
-/** UMD_LOG(UMD_LOG_INFO, "queue created id=%u", id): a few words, then key=value figures. Never blocks, never fails. */
+/**
+ * UMD_LOG(UMD_LOG_INFO, "queue created id=%u", id): a few words, then key=value figures. Never blocks, never fails. The site is there
+ * even if its level is above the ceiling, so that umd-log can list what was compiled out.
+ */
 #define UMD_LOG(level_, fmt_, ...)                                                                        \
     do {                                                                                                  \
+        static umdLogSite umd_log_site_ __attribute__((section("umd_log_sites"), used)) = {               \
+            .module = &umd_log_this_module, .func = __func__, .file = __FILE_NAME__, .fmt = (fmt_),       \
+            .line = __LINE__, .level = (uint8_t)(level_), .arg_count = UMD_LOG_COUNT(__VA_ARGS__),        \
+            .has_strings = UMD_LOG_TEXTS(__VA_ARGS__), .ceiling = UMD_LOG_CEILING,                        \
+        };                                                                                                \
         if ((level_) <= UMD_LOG_CEILING &&                                                                \
             (int)(level_) <= atomic_load_explicit(&umd_log_this_module.level, memory_order_relaxed)) {    \
-            static umdLogSite umd_log_site_ __attribute__((section("umd_log_sites"), used)) = {           \
-                .module = &umd_log_this_module, .func = __func__, .file = __FILE_NAME__, .fmt = (fmt_),   \
-                .line = __LINE__, .level = (uint8_t)(level_), .arg_count = UMD_LOG_COUNT(__VA_ARGS__),    \
-                .has_strings = UMD_LOG_TEXTS(__VA_ARGS__),                                                \
-            };                                                                                            \
             if (0) umd_log_check_format(fmt_, ##__VA_ARGS__);                                             \
             const uint64_t umd_log_args_[] = { UMD_LOG_EACH(__VA_ARGS__) 0 };                             \
             umd_log_emit(&umd_log_site_, umd_log_args_);                                                  \

@@ -192,7 +192,7 @@ tolerant)
     ul 0 show cut.gz; says err 'damaged' ;;
 sites)
     ul 0 sites; silent
-    says out '^libumd_diag\.so.*: [1-9][0-9]* call sites$' '^libumd\.so.*: ' '^libpetrel_kmd\.so: ' '^INFO +umd\.context +context\.c:[0-9]+ +context_create +context created id=%lu'
+    says out '^libumd_diag\.so.*: [1-9][0-9]* call sites$' '^libumd\.so.*: ' '^libpetrel_kmd\.so: ' '^INFO +in +umd\.context +context\.c:[0-9]+ +context_create +context created id=%lu'
     ul 0 sites --json --module umd
     json 'r = json.load(sys.stdin); assert len(r) > 5 and all(s["module"].startswith("umd") and s["line"] > 0 and s["text"] for s in r)'
     ul 0 sites --level warn; hushes out '^(INFO|DEBUG|TRACE|ERROR) '

@@ -15,7 +15,7 @@ struct sites {
     char *module, *level_text, *pid_text;
     int level;                  /* 0: all */
     struct json_object *all;
-    uint32_t shown, by_level[UMD_LOG_TRACE + 1];
+    uint32_t shown, compiled_out, by_level[UMD_LOG_TRACE + 1];
 };
 
 static const char *base_name(const char *path)
@@ -37,15 +37,17 @@ static void put_out(struct sites *s, const char *path, const struct site *site)
 {
     s->shown++;
     s->by_level[site->level]++;
+    s->compiled_out += !site->compiled;
     if (!s->json) {
         char place[80];
         snprintf(place, sizeof(place), "%s:%u", site->file, site->line);
-        printf("%s%-5s%s %-14s %-20s %-28s %s\n", print_colour(print_level_colour(site->level)), log_level_name(site->level),
-               print_colour(PRINT_PLAIN), site->module, place, site->func, site->fmt);
+        printf("%s%-5s%s %-3s %-14s %-20s %-28s %s\n", print_colour(print_level_colour(site->level)), log_level_name(site->level),
+               print_colour(PRINT_PLAIN), site->compiled ? "in" : "out", site->module, place, site->func, site->fmt);
         return;
     }
     struct json_object *o = json_object_new_object();
     json_add_text(o, "level", log_level_name(site->level));
+    json_object_object_add(o, "compiled_in", json_object_new_boolean(site->compiled));
     json_add_text(o, "module", site->module);
     json_add_text(o, "function", site->func);
     json_add_text(o, "file", site->file);
@@ -104,8 +106,8 @@ static int sites(struct sites *s, const struct library_list *own, const struct c
     if (s->json)
         json_put_out(s->all);
     else
-        printf("%u shown: %u ERROR, %u WARN, %u INFO, %u DEBUG, %u TRACE\n", s->shown, s->by_level[1], s->by_level[2], s->by_level[3],
-               s->by_level[4], s->by_level[5]);
+        printf("%u shown: %u ERROR, %u WARN, %u INFO, %u DEBUG, %u TRACE; %u compiled out\n", s->shown, s->by_level[1], s->by_level[2],
+               s->by_level[3], s->by_level[4], s->by_level[5], s->compiled_out);
     json_object_put(s->all);
     return status;
 }
@@ -161,8 +163,9 @@ static int run(const struct command *self, int argc, const char **argv)
 }
 
 const struct command command_sites = {
-    .name = "sites", .words = "[LIBRARY...]", .text = "every call site of the log, with its level", .run = run,
-    .help = "Reads the ELF section umd_log_sites; nothing is loaded or run. Without a LIBRARY those of Petrel that belong to this tool.\n"
+    .name = "sites", .words = "[LIBRARY...]", .text = "every call site of the log: its level, and whether it is compiled in", .run = run,
+    .help = "Level, whether it is compiled in or out (umd_debug off), module, place, function, text. Reads the ELF section umd_log_sites;\n"
+            "nothing is loaded or run. Without a LIBRARY those of Petrel that belong to this tool.\n"
             "Error records (UMD_FAIL) are logged where they are raised, by the severity of their code, and are no sites of their own.\n"
             "\nExamples:\n  umd-log sites --module umd.mem\n  umd-log sites --level debug ./my-program\n  umd-log sites --json --pid 4711\n",
 };

@@ -121,25 +121,21 @@ static struct json_object *args_of(const struct log_rec *rec)
     return args;
 }
 
-/* "enter NAME ARGS" and "exit NAME code=X" of a public call: the begin and the end of a slice. */
+/* "enter ARGS" and "exit code=X" of a public call, whose name is the function: the begin and the end of a slice. */
 static bool put_call(struct chrome *c, const struct log_rec *rec, int64_t ts)
 {
-    bool enter = strncmp(rec->message, "enter ", 6) == 0, leave = strncmp(rec->message, "exit ", 5) == 0;
-    char name[64];
+    bool enter = strncmp(rec->message, "enter", 5) == 0, leave = strncmp(rec->message, "exit", 4) == 0;
 
-    if (strcmp(rec->module, "umd.api") != 0 || (!enter && !leave))
+    if (strcmp(rec->module, "umd.api") != 0 || (!enter && !leave) || !*rec->func)
         return false;
-    const char *at = rec->message + (enter ? 6 : 5);
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, " "), at);
-    struct json_object *e = event_of(enter ? "B" : "E", name, rec->pid, rec->tid), *args = json_object_new_object();
+    struct json_object *e = event_of(enter ? "B" : "E", rec->func, rec->pid, rec->tid), *args = json_object_new_object();
+    const char *figures = log_figures_of(rec->message);
     json_add_text(e, "cat", "api");
     add_time(e, "ts", ts);
-    at += strcspn(at, " ");
-    at += strspn(at, " ");
-    if (enter && *at)
-        json_add_text(args, "arguments", at);
-    else if (leave && strncmp(at, "code=", 5) == 0)
-        json_add_text(args, "code", at + 5);
+    if (enter && *figures)
+        json_add_text(args, "arguments", figures);
+    else if (leave && strncmp(figures, "code=", 5) == 0)
+        json_add_text(args, "code", figures + 5);
     if (enter && rec->context_id)
         json_add_number(args, "context", (int64_t)rec->context_id);
     json_object_object_add(e, "args", args);

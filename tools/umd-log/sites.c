@@ -194,7 +194,7 @@ static enum sites_result read_sites(struct image *i, struct site_list *list)
             .module = i->shared[w] ? strdup(i->shared[w]->name) : string_at(i->elf, pointer_at(i, p[offsetof(umdLogSite, module) / POINTER_B] + offsetof(umdLogModule, name))),
             .func = string_at(i->elf, p[offsetof(umdLogSite, func) / POINTER_B]), .file = string_at(i->elf, p[offsetof(umdLogSite, file) / POINTER_B]),
             .fmt = string_at(i->elf, p[offsetof(umdLogSite, fmt) / POINTER_B]), .level = raw[offsetof(umdLogSite, level)],
-            .compiled = true,
+            .compiled = !raw[offsetof(umdLogSite, ceiling)] || raw[offsetof(umdLogSite, level)] <= raw[offsetof(umdLogSite, ceiling)],
         };
         memcpy(&s.line, raw + offsetof(umdLogSite, line), sizeof(s.line));
         bool whole = s.module && s.func && s.file && s.fmt && s.level <= UMD_LOG_TRACE;

@@ -95,19 +95,15 @@ struct umd_api_call {
 };
 /** The log module of all public calls. */
 extern UMD_API umdLogModule umd_api_log_module;
-#if UMD_DEBUG_ENABLE
-#  define UMD_API_TRACE_SITES(name_, args_fmt_, ...)                                                      \
+#define UMD_API_TRACE_SITES(name_, args_fmt_, ...)                                                        \
     static umdLogSite umd_api_traces_[2] __attribute__((section("umd_log_sites"), used)) = {              \
         { .module = &umd_api_log_module, .func = (name_), .file = __FILE_NAME__, .fmt = "enter " args_fmt_, .line = __LINE__, \
-          .level = UMD_LOG_TRACE, .arg_count = UMD_LOG_COUNT(__VA_ARGS__), .has_strings = UMD_LOG_TEXTS(__VA_ARGS__) }, \
+          .level = UMD_LOG_TRACE, .arg_count = UMD_LOG_COUNT(__VA_ARGS__), .has_strings = UMD_LOG_TEXTS(__VA_ARGS__), \
+          .ceiling = UMD_LOG_CEILING },                                                                   \
         { .module = &umd_api_log_module, .func = (name_), .file = __FILE_NAME__, .fmt = "exit code=%s", .line = __LINE__, \
-          .level = UMD_LOG_TRACE, .arg_count = 1, .has_strings = 1 },                                     \
+          .level = UMD_LOG_TRACE, .arg_count = 1, .has_strings = 1, .ceiling = UMD_LOG_CEILING },         \
     };
-#  define UMD_API_TRACE_SITE(i_) (&umd_api_traces_[i_])
-#else
-#  define UMD_API_TRACE_SITES(name_, args_fmt_, ...)
-#  define UMD_API_TRACE_SITE(i_) NULL
-#endif
+#define UMD_API_TRACE_SITE(i_) (UMD_LOG_TRACE <= UMD_LOG_CEILING ? &umd_api_traces_[i_] : NULL)
 #define umd_api_enter(call_, name_, args_fmt_, ...)                                                      \
     ({                                                                                                    \
         UMD_API_TRACE_SITES(name_, args_fmt_, ##__VA_ARGS__)                                              \
