@@ -15,6 +15,7 @@
 #include "emergency.h"
 #include "error.h"
 #include "fault_plan.h"
+#include "log_control.h"
 
 UMD_LOG_MODULE("umd.library");
 
@@ -253,7 +254,8 @@ umdStatus umdInit(const umdInitDesc *desc)
         st = power_up(desc ? desc : &defaults);
     }
     if (st == UMD_SUCCESS) {
-        lib.starts++;
+        if (!lib.starts++)
+            umd_log_control_open();
         atomic_store(&lib.up, true);
     }
     library_unlock();
@@ -301,6 +303,7 @@ umdStatus umdShutdown(void)
         destroy_leaked();
         await_calls();
         destroy_leaked();
+        umd_log_control_close();
         UMD_LIFECYCLE("library ends"); /* before virtual clocks end with the devices */
         power_down();
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emergency.h"
+#include "log_control_serve.h"
 #include "log_internal.h"
 
 UMD_LOG_MODULE("diag.log");
@@ -16,6 +17,7 @@ void umdLogMessage(umdLogLevel level, const char *module, uint64_t context_id, c
 
 static void prepare(void)
 {
+    umd_log_control_atfork(0);
     umd_log_levels_atfork(0);
     umd_emergency_atfork(0);
     umd_log_writer_atfork(0); /* a sink may look up a record while it writes */
@@ -32,6 +34,7 @@ static void after(int stage)
     umd_log_writer_atfork(stage);
     umd_emergency_atfork(stage);
     umd_log_levels_atfork(stage);
+    umd_log_control_atfork(stage);
 }
 
 static void parent(void) { after(1); }

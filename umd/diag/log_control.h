@@ -19,7 +19,8 @@
  *   reopen           files are opened anew at their paths, where they have been moved away
  *   flush            writes all that was logged so far
  *   status           one JSON object, see docs/logging.md
- * A client that sends more than a line's length without \n, or is idle for 10 s, or does not read its answers, is closed. At most 8 at a time.
+ * A client that sends more than a line's length without \n, or does not read its answers, is closed. At
+ * most 8 at a time; one that was silent for 10 s makes room for another.
  */
 #define UMD_CONTROL_LINE_B 1024u
 #define UMD_CONTROL_ANSWER_B 16384u

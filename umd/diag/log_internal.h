@@ -43,6 +43,8 @@ umdLogLevel umd_log_level_of(enum umd_log_sink_id sink, const char *module);
 umdLogLevel umd_log_level_max(const char *module);
 /* Changes with each change of the rules: what was looked up before is to be looked up again. */
 uint32_t umd_log_levels_epoch(void);
+/* Names and highest levels of the modules that are loaded, each name once. */
+void umd_log_modules_each(void (*each)(void *arg, const char *name, umdLogLevel level), void *arg);
 void umd_log_levels_atfork(int stage);  /* modules */
 void umd_log_rules_atfork(int stage);
 
@@ -54,6 +56,10 @@ extern _Atomic(bool) umd_log_has_writer __attribute__((visibility("hidden"))), u
 /* True: nobody drains the rings, so the caller writes by itself. */
 bool umd_log_is_sync(void);
 void umd_log_write_now(struct umd_log_line *line);
+/* Takes out of the rings what is there, by the calling thread. */
+void umd_log_drain(void);
+/* The writer looks at the control socket anew. */
+void umd_log_writer_attend(void);
 /* Guards the rings' consumer side and the sinks; rank 92. */
 void umd_log_drain_lock(void);
 /* False: not to be had in that time, since a sink holds the writer up. */

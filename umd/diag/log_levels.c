@@ -241,6 +241,19 @@ enum umd_log_source umd_log_levels_describe(int which, char *buf, size_t size)
     return source;
 }
 
+void umd_log_modules_each(void (*each)(void *arg, const char *name, umdLogLevel level), void *arg)
+{
+    umd_mutex_lock(&registry_lock);
+    for (umdLogModule *m = modules; m; m = m->next) {
+        bool seen = false;
+        for (umdLogModule *before = modules; before != m && !seen; before = before->next)
+            seen = strcmp(before->name, m->name) == 0;
+        if (!seen)
+            each(arg, m->name, (umdLogLevel)atomic_load_explicit(&m->level, memory_order_relaxed));
+    }
+    umd_mutex_unlock(&registry_lock);
+}
+
 void umd_log_levels_atfork(int stage)
 {
     if (stage == 0) {

@@ -24,7 +24,7 @@ static size_t utf8_length(const unsigned char *s, size_t left)
 /* What goes out as it is: printable ASCII but for quotes and backslashes. */
 static bool is_plain(unsigned char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; }
 
-static void add_string(struct umd_out *o, const char *text, size_t n)
+void umd_out_json(struct umd_out *o, const char *text, size_t n)
 {
     umd_out_char(o, '"');
     while (n) {
@@ -60,7 +60,7 @@ static void add_text(struct umd_out *o, const char *key, const char *text)
     UMD_OUT_LIT(o, ",\"");
     umd_out_str(o, key);
     UMD_OUT_LIT(o, "\":");
-    add_string(o, text, strlen(text));
+    umd_out_json(o, text, strlen(text));
 }
 
 static void add_number(struct umd_out *o, const char *key, int64_t v)
@@ -117,7 +117,7 @@ static void add_figures(struct umd_out *o, const char *message)
         if (is_number(&f) || f.kind == UMD_FIGURE_BOOL)
             umd_out_str(o, f.text);
         else
-            add_string(o, f.text, strlen(f.text));
+            umd_out_json(o, f.text, strlen(f.text));
     }
     if (count)
         umd_out_char(o, '}');
@@ -195,7 +195,7 @@ size_t umd_log_format_json(struct umd_log_sink *s, struct umd_log_line *line, ch
     UMD_OUT_LIT(&o, ",\"Resource\":{\"service.name\":\"petrel\",\"service.version\":\"" PETREL_VERSION "\",\"process.pid\":");
     umd_out_u64(&o, line->pid);
     UMD_OUT_LIT(&o, "},\"InstrumentationScope\":{\"Name\":");
-    add_string(&o, line->module, strlen(line->module));
+    umd_out_json(&o, line->module, strlen(line->module));
     umd_out_char(&o, '}');
     add_attributes(&o, line, &trace);
     UMD_OUT_LIT(&o, "}\n");

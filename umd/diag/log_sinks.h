@@ -99,6 +99,8 @@ size_t umd_log_format_disaster(struct umd_log_sink *s, struct umd_log_line *line
 int umd_log_begin_text(struct umd_log_sink *s);
 int umd_log_begin_binary(struct umd_log_sink *s);
 void umd_log_seal_binary(struct umd_log_sink *s);
+/* As a JSON string, with its quotes. */
+void umd_out_json(struct umd_out *o, const char *text, size_t n);
 void umd_out_time(struct umd_out *o, uint64_t real_ns);
 void umd_out_record_id(struct umd_out *o, umdRecordId id);
 /* Disaster log: writes the records whose story has ended, or all. */

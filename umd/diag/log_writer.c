@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "emergency.h"
+#include "log_control_serve.h"
 #include "log_internal.h"
 #include "log_fold.h"
 #include "log_ring.h"
@@ -19,6 +20,7 @@
 #include "stamp.h"
 
 #define EXIT_S 2                /* a blocked sink holds up the end of the process no longer */
+#define FORK_S 1                /* nor a fork */
 #define TELL_NS 1000000000ull   /* drops are told at most this often */
 
 enum { WRITER_NONE, WRITER_STARTING, WRITER_RUNNING, WRITER_SYNC, WRITER_STOPPED };
@@ -35,6 +37,8 @@ static _Atomic(int) wake_fd = -1;
 static pthread_t thread;
 static _Atomic(uint64_t) records;
 static uint64_t dropped_told, dropped_told_ns;      /* under drain_lock */
+static _Atomic(bool) sinks_pending;                 /* the sinks hold lines back, and are to be tried again */
+static bool fork_locked;                            /* the drain lock was to be had before fork */
 
 static const char *next_text(const char **at)
 {
@@ -157,6 +161,7 @@ static uint32_t drain_locked(void)
     umd_log_ring_reap();
     tell_dropped_locked(&now);
     umd_log_sinks_flush();
+    atomic_store(&sinks_pending, umd_log_sinks_pending());
     return count;
 }
 
@@ -172,6 +177,16 @@ static uint32_t drain(void)
     return count;
 }
 
+/* Until a post, a client of the control socket, who is served, or the time is over. */
+static void sleep_on(int fd, int timeout_ms)
+{
+    struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = umd_log_control_fd(), .events = POLLIN } };
+
+    (void)poll(p, 2, timeout_ms);
+    if (p[1].revents || umd_log_control_paused())
+        umd_log_control_serve();
+}
+
 /*
  * Asleep the writer has to be posted; awake it looks by itself every flush period, so that a log call costs no atomic exchange and no system call.
  * A producer puts an entry, then reads umd_log_writer_awake; the writer clears that, then looks at the rings: one of the two sees the other, if a
@@ -179,7 +194,6 @@ static uint32_t drain(void)
  */
 static void wait_for_work(int fd, bool had_work)
 {
-    struct pollfd p = { .fd = fd, .events = POLLIN };
     uint64_t posts;
     int timeout_ms = (int)umd_log_flush_period_ms();
 
@@ -187,14 +201,14 @@ static void wait_for_work(int fd, bool had_work)
         atomic_store(&umd_log_writer_awake, false);
         if (have_barrier)
             (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-        timeout_ms = !umd_log_rings_empty() ? 0 : have_barrier ? -1 : 1000;
+        timeout_ms = !umd_log_rings_empty() ? 0 : have_barrier && !atomic_load(&sinks_pending) && !umd_log_control_paused() ? -1 : 1000;
     }
     if (!atomic_load(&urgent) && !atomic_load(&stop))
-        (void)poll(&p, 1, timeout_ms);
+        sleep_on(fd, timeout_ms);
     atomic_store(&umd_log_writer_awake, true);
     if (!had_work && !atomic_load(&urgent) && !atomic_load(&stop)) {
         (void)!read(fd, &posts, sizeof(posts));
-        (void)poll(&p, 1, (int)umd_log_flush_period_ms()); /* let a batch gather; only urgent news posts again */
+        sleep_on(fd, (int)umd_log_flush_period_ms()); /* let a batch gather; only urgent news posts again */
     }
     (void)!read(fd, &posts, sizeof(posts));
 }
@@ -308,6 +322,14 @@ void umd_log_write_now(struct umd_log_line *line)
     umd_diag_leave();
 }
 
+void umd_log_drain(void) { drain(); }
+
+void umd_log_writer_attend(void)
+{
+    atomic_store(&urgent, true);
+    post();
+}
+
 void umd_log_drain_lock(void) { umd_mutex_lock(&drain_lock); }
 bool umd_log_drain_lock_for(uint32_t timeout_ms) { return umd_mutex_lock_for(&drain_lock, (uint64_t)timeout_ms * 1000000u); }
 void umd_log_drain_unlock(void) { umd_mutex_unlock(&drain_lock); }
@@ -367,16 +389,25 @@ void umd_log_writer_fini(void)
     }
     set_state(WRITER_STOPPED);
     drain();
+    umd_mutex_lock(&drain_lock);
+    umd_log_sinks_finish();
+    umd_mutex_unlock(&drain_lock);
 }
 
 void umd_log_writer_atfork(int stage)
 {
     if (stage == 0) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += FORK_S;
         pthread_mutex_lock(&flush_lock.m);
-        pthread_mutex_lock(&drain_lock.m);
+        fork_locked = pthread_mutex_timedlock(&drain_lock.m, &until) == 0;
         return;
     }
-    pthread_mutex_unlock(&drain_lock.m);
+    if (fork_locked)
+        pthread_mutex_unlock(&drain_lock.m);
+    else if (stage == 2)
+        pthread_mutex_init(&drain_lock.m, NULL); /* the one who holds it is not in the child, and the sinks begin anew here */
     pthread_mutex_unlock(&flush_lock.m);
     if (stage == 1)
         return;
