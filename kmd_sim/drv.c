@@ -5,6 +5,7 @@
 
 #include "fault_plan.h"
 #include "kmd_priv.h"
+#include "snapshot.h"
 
 UMD_LOG_MODULE("kmd.drv");
 
@@ -223,10 +224,44 @@ static void drain(struct petrel_device *dev)
     petrel_after_run(dev, &after);
 }
 
+/* For crash snapshots: read as it is, no lock, no register. */
+static void write_state(struct umd_state_out *out, const void *arg)
+{
+    static const char *const phases[] = {[PETREL_DEVICE_RUN] = "run", [PETREL_DEVICE_FREEZE] = "freeze", [PETREL_DEVICE_RESET] = "reset"};
+    struct petrel_device *dev = (struct petrel_device *)(uintptr_t)arg;
+
+    umd_state_u64(out, "index", dev->index);
+    umd_state_u64(out, "ready", atomic_load(&dev->ready));
+    umd_state_text(out, "lost", umdStatusName((umdStatus)atomic_load(&dev->lost_code)));
+    umd_state_text(out, "phase", phases[dev->device_phase <= PETREL_DEVICE_RESET ? dev->device_phase : PETREL_DEVICE_RUN]);
+    umd_state_u64(out, "jobs_alive", atomic_load(&dev->jobs_alive));
+    umd_state_u64(out, "jobs_submitted", dev->next_job);
+    umd_state_u64(out, "resets", dev->reset_count);
+    umd_state_u64(out, "interrupts_lost", dev->irq_lost_count);
+    umd_state_u64(out, "vram_free_B", dev->vram.free_B);
+}
+
+static void write_ring_state(struct umd_state_out *out, const void *arg)
+{
+    static const char *const phases[] = {[PETREL_PHASE_RUN] = "run", [PETREL_PHASE_PROBE] = "probe", [PETREL_PHASE_RESET] = "reset"};
+    const struct petrel_ring *ring = arg;
+
+    umd_state_u64(out, "device", ring->dev->index);
+    umd_state_u64(out, "index", ring->index);
+    umd_state_text(out, "phase", phases[ring->phase <= PETREL_PHASE_RESET ? ring->phase : PETREL_PHASE_RUN]);
+    umd_state_u64(out, "jobs_inflight", ring->inflight.count);
+    umd_state_u64(out, "seq", ring->seq);
+    umd_state_u64(out, "done_seq", ring->done_seq);
+    umd_state_u64(out, "watched_job", ring->watched);
+}
+
 static void device_destroy(struct petrel_device *dev)
 {
     if (!dev)
         return;
+    umd_state_unregister(write_state, dev);
+    for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
+        umd_state_unregister(write_ring_state, &dev->rings[r]);
     heart_stop(dev);
     if (dev->ready)
         drain(dev);
@@ -295,6 +330,9 @@ static umdStatus device_create(uint32_t index, const struct petrel_kmd_config *c
         device_destroy(dev);
         return st;
     }
+    (void)umd_state_register("kmd.device", write_state, dev);
+    for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
+        (void)umd_state_register("kmd.ring", write_ring_state, &dev->rings[r]);
     UMD_LOG(UMD_LOG_INFO, "device ready index=%u vram_B=%" PRIu64 " fw=0x%x private_B=%u", index, (uint64_t)dev->info.vram_size_B, dev->info.fw_version,
             dev->info.private_B);
     *dev_out = dev;

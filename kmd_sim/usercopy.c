@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record.h"
+#include "snapshot.h"
 #include "usercopy.h"
 
 UMD_LOG_MODULE("kmd.usercopy");
@@ -50,6 +51,7 @@ static struct sigaction previous[2];
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned install_count;
 static bool installed[2];
+static bool crash_asks;     /* the crash handler knows of fix() */
 /* This thread asked within its ioctl whether the handler is ours, and was told yes. */
 static _Thread_local bool asked, ours;
 
@@ -68,22 +70,32 @@ static void chain(int index, int sig, siginfo_t *info, void *context)
     }
 }
 
-static void on_fault(int sig, siginfo_t *info, void *context)
+static bool fix(int sig, const siginfo_t *info, void *context)
 {
+    (void)sig;
+    (void)info;
     ucontext_t *uc = context;
     uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (pc >= (uintptr_t)usercopy_move && pc < (uintptr_t)usercopy_moved) {
-        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)usercopy_moved;
-        return;
-    }
-    chain(sig == SIGSEGV ? 0 : 1, sig, info, context);
+    if (pc < (uintptr_t)usercopy_move || pc >= (uintptr_t)usercopy_moved)
+        return false;
+    uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)usercopy_moved;
+    return true;
 }
 
-static bool handler_is_ours(void)
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    if (!fix(sig, info, context))
+        chain(sig == SIGSEGV ? 0 : 1, sig, info, context);
+}
+
+/* `asks_us`: the crash handler counts as well, which asks fix() before it takes a fault for a crash. */
+static bool handler_is_ours(bool asks_us)
 {
     for (int i = 0; i < 2; i++) {
         struct sigaction now;
-        if (sigaction(fault_signals[i], NULL, &now) != 0 || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
+        if (sigaction(fault_signals[i], NULL, &now) != 0)
+            return false;
+        if (!((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault) && !(asks_us && crash_asks && umd_crash_handler_is(&now)))
             return false;
     }
     return true;
@@ -95,6 +107,7 @@ void usercopy_init(void)
     pthread_mutex_lock(&install_lock);
 #if USERCOPY_FIXUP
     if (install_count == 0) {
+        crash_asks = umd_fault_fixup_add(fix);
         for (int i = 0; i < 2; i++) {
             if (installed[i])
                 continue; /* left in place below: to put it on top again would make it its own predecessor */
@@ -113,7 +126,7 @@ void usercopy_fini(void)
     pthread_mutex_lock(&install_lock);
 #if USERCOPY_FIXUP
     /* Somebody may have chained on top of us; then our handler must stay, and it passes everything on. */
-    if (install_count == 1 && handler_is_ours()) {
+    if (install_count == 1 && handler_is_ours(false)) {
         for (int i = 0; i < 2; i++) {
             sigaction(fault_signals[i], &previous[i], NULL);
             installed[i] = false;
@@ -127,7 +140,7 @@ void usercopy_fini(void)
 void usercopy_begin(void)
 {
 #if USERCOPY_FIXUP
-    ours = handler_is_ours();
+    ours = handler_is_ours(true);
     asked = true;
 #endif
 }
@@ -152,7 +165,7 @@ static bool copy(void *local, uint64_t user, size_t size_B, bool to_user)
     if (user == 0 || user + size_B < user || user + size_B > (UINT64_C(1) << 47))
         return false;
 #if USERCOPY_FIXUP
-    if (asked ? ours : handler_is_ours()) {
+    if (asked ? ours : handler_is_ours(true)) {
         void *remote = (void *)(uintptr_t)user;
         return (to_user ? usercopy_raw(remote, local, size_B) : usercopy_raw(local, remote, size_B)) == 0;
     }

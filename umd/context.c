@@ -64,6 +64,7 @@ static void context_release(struct umd_object *obj)
     for (struct umd_context **p = &ctx->dev->contexts; *p; p = &(*p)->next)
         if (*p == ctx) {
             *p = ctx->next;
+            atomic_fetch_sub(&ctx->dev->context_count, 1);
             break;
         }
     umd_mutex_unlock(&ctx->dev->lock);
@@ -112,6 +113,7 @@ static umdStatus context_create(struct umd_device *dev, umdContext *context_out)
     umd_mutex_lock(&dev->lock);
     ctx->next = dev->contexts;
     dev->contexts = ctx;
+    atomic_fetch_add(&dev->context_count, 1);
     umd_mutex_unlock(&dev->lock);
     *context_out = (umdContext){ ctx->obj.handle };
     UMD_LOG(UMD_LOG_INFO, "context created id=%" PRIu64 " device=%u", ctx->id, dev->index);

@@ -9,6 +9,7 @@
 #include "context.h"
 #include "error.h"
 #include "library.h"
+#include "snapshot.h"
 
 UMD_LOG_MODULE("umd.device");
 
@@ -61,6 +62,20 @@ void umd_device_poll(struct umd_device *dev)
     umd_record_scope_end();
 }
 
+/* For crash snapshots. */
+static void write_state(struct umd_state_out *out, const void *arg)
+{
+    struct umd_device *dev = (struct umd_device *)(uintptr_t)arg;
+
+    umd_state_u64(out, "index", dev->index);
+    umd_state_text(out, "lost", umdStatusName((umdStatus)atomic_load(&dev->lost_code)));
+    umd_state_u64(out, "contexts", atomic_load(&dev->context_count));
+    umd_state_u64(out, "allocated_B", atomic_load(&dev->allocated_B));
+    umd_state_u64(out, "high_water_B", atomic_load(&dev->high_water_B));
+    umd_state_u64(out, "ring_full_waits", atomic_load(&dev->ring_full_waits));
+    umd_state_u64(out, "stepped", dev->stepped);
+}
+
 static void device_release(struct umd_object *obj)
 {
     struct umd_device *dev = (struct umd_device *)obj;
@@ -77,6 +92,7 @@ void umd_device_destroy(struct umd_device *dev)
 
     if (!dev)
         return;
+    umd_state_unregister(write_state, dev);
     atomic_store(&dev->stop, true);
     if (dev->event_thread_runs)
         pthread_join(dev->event_thread, NULL);
@@ -118,6 +134,7 @@ umdStatus umd_device_create(struct umd_winsys *ws, uint32_t index, bool stepped,
         umd_error_keep(st, umd_device_destroy(dev));
         return UMD_HOP(st);
     }
+    (void)umd_state_register("umd.device", write_state, dev);
     UMD_LOG(UMD_LOG_INFO, "device opened index=%u name=%.32s vram_B=%" PRIu64 " fw=0x%x", index, dev->info.name, (uint64_t)dev->info.vram_size_B,
             dev->info.fw_version);
     *dev_out = dev;

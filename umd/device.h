@@ -25,6 +25,7 @@ struct umd_device {
 
     struct umd_mutex lock;              /* rank 10: contexts */
     struct umd_context *contexts;
+    _Atomic(uint32_t) context_count;
     struct umd_mutex state_lock;        /* rank 44: loss of the device, failures of its contexts and streams */
     struct umd_cond changed;            /* one of those arrived; with state_lock */
     _Atomic(int32_t) lost_code;

@@ -16,6 +16,7 @@
 #include "error.h"
 #include "fault_plan.h"
 #include "log_control.h"
+#include "snapshot.h"
 
 UMD_LOG_MODULE("umd.library");
 
@@ -40,6 +41,17 @@ static void on_fork_child(void)
         atomic_store(&lib.forked, true);
 }
 
+/* For crash snapshots. */
+static void write_state(struct umd_state_out *out, const void *arg)
+{
+    (void)arg;
+    umd_state_u64(out, "up", atomic_load(&lib.up));
+    umd_state_u64(out, "forked", atomic_load(&lib.forked));
+    umd_state_u64(out, "calls_under_way", atomic_load(&lib.calls));
+    umd_state_u64(out, "starts", lib.starts);
+    umd_state_u64(out, "devices", lib.device_count);
+}
+
 static void library_lock(void)
 {
     atomic_fetch_add(&lib.changing, 1);
@@ -56,6 +68,7 @@ __attribute__((constructor)) static void library_init(void)
 {
     umd_mutex_init(&lib.lock, "umd library", 5);
     pthread_atfork(NULL, NULL, on_fork_child);
+    (void)umd_state_register("umd.library", write_state, NULL);
 }
 
 uint32_t umd_library_device_count(void)

@@ -164,6 +164,21 @@ UMD_API bool umdErrorDetailFigure(const umdErrorDetail *detail, const char *key,
 /** Formats a record for a person (what, where, why, what to do), at most size bytes; returns the length it needs. */
 UMD_API size_t umdErrorDetailFormat(const umdErrorDetail *detail, char *buf, size_t size);
 
+/* ---- Crashes ---- */
+
+/**
+ * From now on a SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT writes a snapshot to dir/crash.PID.TIME (TIME: seconds since 1970), which
+ * `umd-crash show` reads: registers, backtrace, API calls of all threads, emergency records, the log's tail, the driver's state. The newest 5
+ * are kept. Then the handler runs that had the signal before, or the default action: exit status and core dump are as they would be.
+ * dir is made with mode 0700 if it is not there (its parent must be), and copied. A second call changes the directory. Handlers put later should chain to what they
+ * find, as this one does. Threads that have made a Petrel call, and those that make their first one later, can tell of a stack overflow.
+ * Also by environment: UMD_CRASH_DIR=dir. Any thread. Not for signal handlers.
+ * UMD_ERR_PARAM_NULL; UMD_ERR_RES_FILE: dir cannot be made or written to, is a symbolic link, another user's, or writable by others.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdCrashHandlerInstall(const char *dir);
+/** Takes the handlers out again; where others have chained on top of them, they stay and only pass signals on. Any thread. */
+UMD_API void umdCrashHandlerRemove(void);
+
 #ifdef __cplusplus
 }
 #endif

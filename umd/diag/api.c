@@ -132,6 +132,12 @@ void umd_call_entry_format(const struct umd_call_entry *e, char *buf, size_t siz
     umd_log_decode(buf, size, e->site->args_fmt, e->args, e->args_B);
 }
 
+void umd_callring_each(const struct umd_diag_thread *t, void (*fn)(void *arg, uint64_t seq, const struct umd_call_entry *e), void *arg)
+{
+    for (uint64_t i = 0; i < UMD_CALLS && i < t->call_seq; i++)
+        fn(arg, t->call_seq - i, &t->calls[(t->call_seq - 1 - i) % UMD_CALLS]);
+}
+
 uint32_t umd_callring_format(char *buf, size_t size)
 {
     struct umd_diag_thread *t = umd_diag_thread_peek();

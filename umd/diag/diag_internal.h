@@ -57,6 +57,8 @@ struct umd_diag_thread {
     struct umd_log_ring *ring;
     uint32_t busy;              /* an entry is being put: a signal handler that logs now must keep off the ring */
     uint32_t ordinal, ordinal_epoch; /* logical thread id of stepped runs */
+    uint32_t host_tid;          /* the kernel's */
+    void *crash_stack;          /* for signals, if it is ours */
 };
 
 /* Initial-exec: readable from a signal handler, and by one instruction. */
@@ -64,7 +66,12 @@ extern __thread struct umd_diag_thread *umd_diag_self __attribute__((tls_model("
 extern __thread uint32_t umd_diag_inside_count __attribute__((tls_model("initial-exec"), visibility("hidden")));
 /* NULL where the host has no memory for it: callers degrade. */
 struct umd_diag_thread *umd_diag_thread_get(void);
-/* As above but never creates. */
+#define UMD_DIAG_THREADS 256u
+/* Some thread that has state, NULL where there is none: for crashes, which read it by umd_peek, since it may end any time. */
+const struct umd_diag_thread *umd_diag_thread_at(uint32_t index);
+/* In a forked child the others are gone. */
+void umd_diag_thread_child(void);
+/* As umd_diag_thread_get but never creates. */
 struct umd_diag_thread *umd_diag_thread_peek(void);
 /* True: the thread is inside the diag library already; logging and raising must not recurse. */
 bool umd_diag_enter(void);
@@ -84,6 +91,8 @@ const char *umd_record_api_name(const struct umd_diag_thread *t);
 
 /* api.c: the arguments of a call as text. */
 void umd_call_entry_format(const struct umd_call_entry *entry, char *buf, size_t size);
+/* api.c: the calls in a thread's ring, newest first; async-signal-safe. */
+void umd_callring_each(const struct umd_diag_thread *t, void (*fn)(void *arg, uint64_t seq, const struct umd_call_entry *e), void *arg);
 
 /* record.c */
 struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t);

@@ -5,17 +5,51 @@
 
 #include "diag_internal.h"
 #include "log_internal.h"
+#include "snapshot_internal.h"
 
 __thread struct umd_diag_thread *umd_diag_self __attribute__((tls_model("initial-exec")));
 __thread uint32_t umd_diag_inside_count __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static bool key_made;
+static _Atomic(struct umd_diag_thread *) threads[UMD_DIAG_THREADS]; /* those that found a place; for crashes */
+
+static void list(struct umd_diag_thread *t)
+{
+    for (uint32_t i = 0; i < UMD_DIAG_THREADS; i++) {
+        struct umd_diag_thread *free_place = NULL;
+        if (atomic_compare_exchange_strong(&threads[i], &free_place, t))
+            return;
+    }
+}
+
+static void unlist(struct umd_diag_thread *t)
+{
+    for (uint32_t i = 0; i < UMD_DIAG_THREADS; i++) {
+        struct umd_diag_thread *mine = t;
+        if (atomic_compare_exchange_strong(&threads[i], &mine, NULL))
+            return;
+    }
+}
+
+const struct umd_diag_thread *umd_diag_thread_at(uint32_t index) { return atomic_load(&threads[index]); }
+
+void umd_diag_thread_child(void)
+{
+    for (uint32_t i = 0; i < UMD_DIAG_THREADS; i++)
+        atomic_store(&threads[i], NULL);
+    if (!umd_diag_self)
+        return;
+    umd_diag_self->host_tid = umd_diag_host_tid();
+    list(umd_diag_self);
+}
 
 static void thread_end(void *arg)
 {
     struct umd_diag_thread *t = arg;
 
     umd_diag_self = NULL;
+    unlist(t);
+    umd_crash_thread_end(t);
     for (uint32_t i = 0; i < UMD_SCOPES; i++)
         if (t->scopes[i].open)
             umd_record_end(&t->scopes[i], UMD_RECORD_SWALLOWED);
@@ -42,6 +76,11 @@ struct umd_diag_thread *umd_diag_thread_get(void)
         t = NULL;
     }
     umd_diag_self = t;
+    if (t) {
+        t->host_tid = umd_diag_host_tid();
+        list(t);
+        umd_crash_thread_begin(t);
+    }
     errno = saved;
     return t;
 }

@@ -5,6 +5,7 @@
 #include "emergency.h"
 #include "log_control_serve.h"
 #include "log_internal.h"
+#include "snapshot_internal.h"
 
 UMD_LOG_MODULE("diag.log");
 
@@ -38,7 +39,11 @@ static void after(int stage)
 }
 
 static void parent(void) { after(1); }
-static void child(void) { after(2); }
+static void child(void)
+{
+    umd_crash_atfork_child();
+    after(2);
+}
 
 __attribute__((constructor(110))) static void log_init(void)
 {
@@ -47,6 +52,7 @@ __attribute__((constructor(110))) static void log_init(void)
     umd_log_settings_init();
     umd_emergency_init();
     umd_log_settings_report();
+    umd_crash_init();
 }
 
 __attribute__((destructor(110))) static void log_fini(void)

@@ -126,3 +126,31 @@ void umd_log_ring_child(struct umd_log_ring *own)
             atomic_store(&r->orphan, true);
     }
 }
+
+void umd_log_ring_each_left(bool (*peek)(void *to, const void *from, size_t n),
+                            void (*fn)(void *arg, uint32_t tid, const struct umd_log_entry *e, const uint8_t *payload), void *arg, uint32_t max)
+{
+    static uint8_t payload[4096];
+    struct umd_log_entry e;
+    uint64_t head, tail;
+    uint32_t tid;
+
+    for (struct umd_log_ring *r = umd_log_ring_first(), *next; r && peek(&next, &r->next, sizeof(next)); r = next) {
+        if (!peek(&tail, &r->tail, sizeof(tail)) || !peek(&head, &r->head, sizeof(head)) || !peek(&tid, &r->tid, sizeof(tid)))
+            return;
+        while (tail < head && max) {
+            const struct umd_log_entry *at = umd_log_ring_at(r, tail);
+            uint32_t room = UMD_RING_B - (uint32_t)(tail & (UMD_RING_B - 1)), begin[2]; /* size_B and site_id: a pad may have no more */
+            if (!peek(begin, at, sizeof(begin)) || begin[0] < sizeof(begin) || begin[0] > room)
+                break;
+            tail += begin[0];
+            if (begin[1] == UMD_ENTRY_PAD)
+                continue;
+            if (begin[0] < sizeof(e) || !peek(&e, at, sizeof(e)) || e.payload_B > begin[0] - sizeof(e) || e.payload_B > sizeof(payload) ||
+                !peek(payload, at + 1, e.payload_B))
+                break;
+            fn(arg, tid, &e, payload);
+            max--;
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <umd/umd_log.h>
@@ -81,5 +82,12 @@ void umd_log_count_dropped(void);
 uint64_t umd_log_dropped(void);
 /* In a forked child: forgets what the parent will write. */
 void umd_log_ring_child(struct umd_log_ring *own);
+
+/*
+ * For a crash: hands out at most max entries that nobody has taken yet, ring by ring, oldest first, and takes none. Memory is read by
+ * `peek`, which may refuse an address; one caller at a time; async-signal-safe.
+ */
+void umd_log_ring_each_left(bool (*peek)(void *to, const void *from, size_t n),
+                            void (*fn)(void *arg, uint32_t tid, const struct umd_log_entry *e, const uint8_t *payload), void *arg, uint32_t max);
 
 #endif

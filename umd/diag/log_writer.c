@@ -239,12 +239,15 @@ static void *writer(void *arg)
 /* Like the library's memory, its thread is no fault site: a plan aims at the driver's threads. */
 static int start_thread(int fd)
 {
+    static const int own_faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
     const struct umd_sys *sys = umd_sys();
     sigset_t all, old;
 
     if (sys != umd_sys_default())
         return sys->thread_create(&thread, "petrel-log", writer, (void *)(intptr_t)fd);
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof(own_faults) / sizeof(own_faults[0]); i++)
+        sigdelset(&all, own_faults[i]); /* a crash of this thread has its snapshot, too */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int r = pthread_create(&thread, NULL, writer, (void *)(intptr_t)fd);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -259,7 +259,7 @@ static uint32_t sys_tid(void)
 {
     if (!atomic_load_explicit(&stepped, memory_order_relaxed))
         return umd_diag_host_tid();
-    struct umd_diag_thread *t = umd_diag_thread_get();
+    struct umd_diag_thread *t = umd_diag_inside() ? umd_diag_thread_peek() : umd_diag_thread_get(); /* a crash cannot allocate */
     if (!t)
         return 0;
     uint32_t epoch = atomic_load(&step_epoch);

@@ -2,6 +2,8 @@
 /* diag_fixture.c - scratch directory, files and child processes for the tests of umd/diag. */
 #include "diag_fixture.h"
 
+#include <sys/resource.h>
+
 static char dir[64];
 
 /* Our children start threads: allowed here, since they touch none of the parent's locks. */
@@ -84,6 +86,38 @@ int in_child(void (*fn)(void *), void *arg, char *text, size_t size)
     close(fds[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return status;
+}
+
+struct program { const char *name, *env; };
+
+static void become_program(void *arg)
+{
+    const struct program *p = arg;
+    const struct rlimit no_core = { 0, 0 };
+    char env[1024], *save = NULL;
+
+    setrlimit(RLIMIT_CORE, &no_core); /* some die on purpose */
+    snprintf(env, sizeof(env), "%s", p->env);
+    for (char *s = strtok_r(env, " ", &save); s; s = strtok_r(NULL, " ", &save))
+        putenv(s);
+    execl("/proc/self/exe", "test", "--run", p->name, (char *)NULL);
+    _exit(126);
+}
+
+int in_program(const char *name, const char *env, char *text, size_t size)
+{
+    return in_child(become_program, &(struct program){ name, env }, text, size);
+}
+
+bool run_program(int argc, char **argv, const struct run *runs, size_t count, int *status_out)
+{
+    if (argc != 3 || strcmp(argv[1], "--run") != 0)
+        return false;
+    *status_out = 127;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(argv[2], runs[i].name) == 0)
+            *status_out = runs[i].fn();
+    return true;
 }
 
 umdErrorDetail last_error(void)

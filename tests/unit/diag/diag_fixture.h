@@ -28,6 +28,11 @@ const char *slurp(const char *path);
 unsigned count_of(const char *text, const char *part);
 /* Runs fn in a child; its stderr comes back in text. Returns the wait status. */
 int in_child(void (*fn)(void *), void *arg, char *text, size_t size);
+/* The test's own binary again as a fresh process, which runs the `run` of that name (see run_program); env is "A=1 B=2". As in_child. */
+int in_program(const char *name, const char *env, char *text, size_t size);
+struct run { const char *name; int (*fn)(void); };
+/* First thing in main: where the process is such a program, runs it; *status_out is then what main returns. */
+bool run_program(int argc, char **argv, const struct run *runs, size_t count, int *status_out);
 umdErrorDetail last_error(void);
 umd_record_counts counts_now(void);
 

@@ -160,24 +160,10 @@ static int run_exec(void)
     return 1;
 }
 
-static const struct { const char *name; int (*fn)(void); } runs[] = {
+static const struct run runs[] = {
     { "killed", run_killed }, { "quiet", run_quiet }, { "clean", run_clean }, { "failing", run_failing }, { "memory", run_memory },
     { "stepped", run_stepped }, { "full", run_full }, { "torn", run_torn }, { "loop", run_loop }, { "fork", run_fork }, { "exec", run_exec },
 };
-
-struct again { const char *name, *env; }; /* env: "A=1 B=2" */
-
-static void run_again(void *arg)
-{
-    const struct again *a = arg;
-    char env[512], *save = NULL;
-
-    snprintf(env, sizeof(env), "%s", a->env);
-    for (char *s = strtok_r(env, " ", &save); s; s = strtok_r(NULL, " ", &save))
-        putenv(s);
-    execl("/proc/self/exe", "test", "--run", a->name, (char *)NULL);
-    _exit(126);
-}
 
 /* Runs the program in the state directory `dir` of the scratch. Value: the wait status. */
 static int program(const char *name, const char *dir, const char *more, char *text, size_t size)
@@ -185,7 +171,7 @@ static int program(const char *name, const char *dir, const char *more, char *te
     char env[512];
 
     snprintf(env, sizeof(env), "PETREL_STATE_DIR=%s UMD_LOG_CONSOLE=off %s", dir, more);
-    return in_child(run_again, &(struct again){ name, env }, text, size);
+    return in_program(name, env, text, size);
 }
 
 static const char *state(const char *name)
@@ -345,15 +331,16 @@ static void whole_records_survive_a_kill_in_the_midst(void **unused)
 
     (void)unused;
     for (int round = 0; round < 12; round++) {
-        const char *dir = state(round % 2 ? "loop1" : "loop0");
-        char env[512], byte;
+        (void)state(round % 2 ? "loop1" : "loop0");
+        char byte;
         int fds[2], status;
+        assert_int_equal(setenv("UMD_LOG_CONSOLE", "off", 1), 0);
         assert_int_equal(pipe(fds), 0);
-        snprintf(env, sizeof(env), "PETREL_STATE_DIR=%s UMD_LOG_CONSOLE=off", dir);
         pid_t pid = fork();
         if (pid == 0) {
             dup2(fds[1], STDERR_FILENO);
-            run_again(&(struct again){ "loop", env });
+            execl("/proc/self/exe", "test", "--run", "loop", (char *)NULL);
+            _exit(126);
         }
         close(fds[1]);
         assert_int_equal(read(fds[0], &byte, 1), 1); /* it writes now */
@@ -472,9 +459,10 @@ static void own_records_can_be_peeked_at(void **unused)
 
 int main(int argc, char **argv)
 {
-    for (size_t i = 0; argc == 3 && i < sizeof(runs) / sizeof(runs[0]); i++)
-        if (strcmp(argv[2], runs[i].name) == 0)
-            return runs[i].fn();
+    int status;
+
+    if (run_program(argc, argv, runs, sizeof(runs) / sizeof(runs[0]), &status))
+        return status;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kill_9_leaves_the_records_without_a_setting), cmocka_unit_test(a_clean_exit_leaves_nothing),
         cmocka_unit_test(eight_of_the_dead_are_kept), cmocka_unit_test(settings_keep_it_in_memory),
