@@ -246,6 +246,7 @@ static void calls(const struct bench_options *o, struct bench_report *r)
 static int rates(const struct bench_options *o, struct bench_report *r)
 {
     static const struct { const char *name, *lost_name; umdLogFormat format; double rate; } sinks[] = {
+        { "sustained_binary", "lost_binary", UMD_LOG_FORMAT_BINARY, 2e6 },
         { "sustained_text", "lost_text", UMD_LOG_FORMAT_TEXT, 0.5e6 },
         { "sustained_json", "lost_json", UMD_LOG_FORMAT_JSON, 0.5e6 },
     };
@@ -267,9 +268,9 @@ int bench_log(const struct bench_options *o, struct bench_report *r)
     umdErrorDetail d = { .size_B = sizeof(d) };
     int status = EXIT_ENVIRONMENT;
 
-    if (!umdFailed(umdLogSetConsole("off")) && !umdFailed(open_file(o, UMD_LOG_FORMAT_TEXT, "calls"))) {
+    if (!umdFailed(umdLogSetConsole("off")) && !umdFailed(open_file(o, UMD_LOG_FORMAT_BINARY, "calls"))) {
         calls(o, r);
-        remove_file(o, UMD_LOG_FORMAT_TEXT, "calls");
+        remove_file(o, UMD_LOG_FORMAT_BINARY, "calls");
         status = rates(o, r);
     }
     if (status)
