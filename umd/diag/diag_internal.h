@@ -82,6 +82,7 @@ bool umd_diag_inside(void);
 void *umd_diag_alloc(size_t size);
 void umd_diag_free(void *p);
 uint32_t umd_diag_host_tid(void);
+uint32_t umd_diag_host_pid(void);
 /* write and ftruncate that no fault plan knows of; where a limit on the size of files is met they fail with EFBIG, and no SIGXFSZ comes. */
 ssize_t umd_sys_write_plain(int fd, const void *buf, size_t n);
 int umd_sys_truncate(int fd, uint64_t size_B);

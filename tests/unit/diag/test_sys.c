@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 UMD_LOG_MODULE("umd.test");
@@ -385,9 +387,27 @@ static void the_limit_of_file_sizes_is_no_signal(void **state)
     unlink(path);
 }
 
+/* However the child was made: by the C library, whose fork handlers run, or by the bare system call, where none does. */
+static void a_child_has_its_own_ids(void **state)
+{
+    (void)state;
+    assert_int_equal(umd_sys()->pid(), getpid());
+    for (int bare = 0; bare < 2; bare++) {
+        pid_t pid = bare ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+        if (pid == 0)
+            _exit(umd_sys()->pid() == (uint32_t)getpid() && umd_sys()->tid() == (uint32_t)getpid() ? 0 : 1);
+        int status = -1;
+        assert_true(pid > 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(umd_sys()->pid(), getpid());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_has_its_own_ids),
         cmocka_unit_test(allocations_are_zeroed_and_counted), cmocka_unit_test(failed_allocation_raises_at_the_caller),
         cmocka_unit_test(library_survives_without_memory), cmocka_unit_test(injected_host_failures),
         cmocka_unit_test(memfd_is_sized_and_cannot_shrink), cmocka_unit_test(the_limit_of_file_sizes_is_no_signal),
