@@ -8,7 +8,8 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 for name in $(env | sed -n 's/^\(UMD_[A-Z_]*\|PETREL_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
-export PETREL_STATE_DIR=$work/state UMD_LOG_CONSOLE=off NO_COLOR=1
+unset XDG_CONFIG_HOME
+export HOME=$work PETREL_STATE_DIR=$work/state UMD_LOG_CONSOLE=off NO_COLOR=1
 
 die() {
     echo "umd-log.sh: $case over $carrier: $1"
@@ -62,8 +63,9 @@ made() {
 }
 
 case $case in
-formats) # the same run in both formats says the same
-    UMD_LOG_FILE=run.log UMD_LOG_JSON=run.json UMD_LOG_LEVEL=trace training 3 --faults "$hang"
+formats) # the same run in all formats says the same
+    export TRACEPARENT=00-0123456789abcdef0123456789abcdef-00f067aa0ba902b7-01
+    UMD_LOG_FILE=run.log UMD_LOG_JSON=run.json UMD_LOG_BINARY=run.bin UMD_LOG_RUN=run.txt UMD_LOG_LEVEL=trace training 3 --faults "$hang"
     ul 0 show --json run.log; silent; mv out text
     ul 0 show --json run.json; silent; mv out json
     python3 - <<'PY' || die "text and JSON tell different stories"
@@ -71,6 +73,9 @@ import json
 a, b = ([json.loads(l) for l in open(f)] for f in ("text", "json"))
 for r in a + b:
     del r["ObservedTimestamp"]
+    assert r["TraceId"] == "0123456789abcdef0123456789abcdef" and r["SpanId"] == "00f067aa0ba902b7"
+for r in b:
+    assert r.pop("TraceFlags") == 1 # the text has none
 assert len(a) == len(b) > 20 and a == b
 PY
     ul 0 show run.log; silent
@@ -79,7 +84,18 @@ PY
     ul 0 show - <run.log; mv out piped
     ul 0 show run.log; cmp out piped || die "standard input is read differently"
     gzip -k run.log
-    ul 0 show run.log.gz; cmp out piped || die "a compressed file is read differently" ;;
+    ul 0 show run.log.gz; cmp out piped || die "a compressed file is read differently"
+    gzip -k run.bin
+    for f in run.bin run.bin.gz; do
+        ul 0 show $f; silent; cmp out piped || die "$f is read differently"
+        ul 0 show - <$f; silent; cmp out piped || die "$f as standard input is read differently"
+        # shellcheck disable=SC2094,SC2002
+        cat $f | "$umdlog" show - >out 2>err; silent; cmp out piped || die "$f through a pipe is read differently"
+    done
+    head -c 2000 run.bin >cut.bin; ul 0 show cut.bin; one_line; says err 'cut off'
+    head -c 50 run.bin >cut.bin; ul 2 show cut.bin; one_line; says err 'head is damaged'
+    ul 0 merge run.log run.json run.bin; [ "$(wc -l <out)" -eq $((3 * $(wc -l <piped))) ] || die "merged formats lost records"
+    ul 0 show run.txt; lines out 0; one_line; says err 'run\.txt is a run log' ;;
 filters)
     UMD_LOG_FILE=run.log UMD_LOG_LEVEL=trace training 3 --faults "$hang"
     ul 0 show -l error run.log; says out UMD_ERR_HW_HANG; hushes out ' (WARN|INFO|DEBUG|TRACE) '
@@ -225,10 +241,54 @@ doctor)
     { cat run.log; printf '2026-11-29T17:54:00.0Z 1.0 WARN  1.1 diag.log depth=0: log sink fails, its records are lost path="/x" errno=28 reason="No space left on device"\n'; } >full.log
     verdict sink-failing full.log; says out 'errno=28'
     ul 0 doctor --json full.log; json 'r = json.load(sys.stdin); assert r["verdict"] == "sink-failing" and r["next"] and r["findings"]'
+    # The configuration file counts where the environment is silent, and is not obeyed by the tool itself.
+    printf '[log]\nUMD_LOG_FILE = conf.log\nUMD_LOG_LEVEL = umd=loud\nrubbish\n' >petrel.ini
+    PETREL_CONFIG=petrel.ini ul 0 doctor --level warn
+    says out 'petrel\.ini, line 4: neither' 'UMD_LOG_LEVEL \(petrel\.ini, line 3\)=umd=loud is ignored: position 4' '/conf\.log is not there'
+    [ ! -e conf.log ] || die "the tool wrote the log that its configuration names"
+    mkdir -p .config/petrel; printf '[log]\nUMD_LOG_FILE = run.log\nUMD_LOG_FILE_LEVEL = off\n' >.config/petrel/petrel.ini
+    verdict filtered; says out 'UMD_LOG_FILE_LEVEL \(.*/petrel\.ini, line 3\) says off'
+    UMD_LOG_FILE_LEVEL=info verdict fine
+    rm -r .config
     verdict no-library --pid $$
     ul 2 doctor --pid 999999999; one_line; says err 'none of that id'
     ul 1 doctor --pid x; one_line
     ul 1 doctor --level loud; one_line ;;
+control) # a process that runs until it is killed
+    state() { ul 0 status --json --pid $pid; json "r = json.load(sys.stdin); s = {x['name']: x for x in r['sinks']}; assert $1, r"; }
+    UMD_LOG_FILE=run.log UMD_LOG_JSON=/dev/full UMD_LOG_KEEP=7 "$train" mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 100000 \
+        --carrier "$carrier" >train.out 2>&1 &
+    pid=$!
+    trap 'kill -9 $pid 2>/dev/null; rm -rf "$work"' EXIT
+    for _ in $(seq 600); do "$umdlog" status --pid $pid >/dev/null 2>&1 && grep -q 'stream created' run.log 2>/dev/null && break; sleep 0.1; done
+    ul 0 status --pid $pid; silent
+    says out "^process +$pid, version " '^console +levels off \(environment\)$' "^text +levels INFO \\(default\\), $work/run.log|run\.log \\(environment\\), open" '^counts +records [1-9]' '^modules .*umd\.mem='
+    state "r['pid'] == $pid and s['text']['open'] and s['text']['levels_from'] == 'default' and s['json']['failing'] and s['json']['errno'] == 28"
+    ul 0 doctor --pid $pid; silent
+    says out '^sink-failing +the json log /dev/full cannot write: No space left on device \(errno 28\)' '^verdict: sink-failing'
+    # What doctor works out from settings is what the process goes by.
+    ul 0 doctor --json --pid $pid --module kmd.vm --level info
+    json 'r = json.load(sys.stdin); assert any(f["kind"] == "fine" and f["text"] == "the text log takes INFO and above of kmd.vm, by the default" for f in r["findings"]), r'
+    ul 0 doctor --pid $pid --module hw.cp --level trace; says out '^filtered +the text log takes no TRACE of hw\.cp, only INFO and above, by the default$'
+    ul 0 level hw.cp=trace,info --pid $pid; silent
+    for _ in $(seq 600); do grep -q ' TRACE .* hw\.cp ' run.log && break; sleep 0.1; done
+    grep -q ' TRACE .* hw\.cp ' run.log || grep -q 'UMD_DEBUG_ENABLE=0' /dev/null || "$umdlog" sites --level trace | grep -q ' out ' || die "the level did not take"
+    state "r['levels_from'] == 'control' and 'hw.cp' in r['levels']"
+    ul 0 doctor --pid $pid --module umd.mem; says out 'the text log takes INFO and above of umd\.mem, by umd-log level$'
+    ul 1 level umd=loud --pid $pid; one_line; says err "^umd-log: process $pid: "
+    ul 0 level info --pid $pid
+    mv run.log moved.log
+    ul 0 doctor --pid $pid; says out 'run\.log was moved away while the process has it open: umd-log reopen'
+    ul 0 reopen --pid $pid; silent
+    ul 0 level umd=trace,info --pid $pid
+    for _ in $(seq 600); do [ -s run.log ] && break; sleep 0.1; done
+    [ -s run.log ] || die "the file was not begun anew"
+    ul 0 emergency --list; says out "$pid +alive +umd-train"
+    kill -9 $pid; wait $pid 2>/dev/null
+    ul 2 status --pid $pid; one_line; says err "^umd-log: process $pid: "
+    ul 1 level --pid 1; one_line
+    ul 1 status; one_line
+    ul 1 reopen now --pid 1; one_line ;;
 export)
     UMD_LOG_FILE=run.log UMD_LOG_LEVEL=umd.api=trace,info training 3 --faults "$hang"
     { cat run.log; printf '2026-11-29T23:59:59.0Z 99999999.0 ERROR 1.1 kmd.x depth=0 rec=a:1:1: UMD_ERR_HW_HANG: Stuck. job=1\n'

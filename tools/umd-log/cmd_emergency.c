@@ -75,7 +75,9 @@ static int emergency(const char *path, bool json)
         return EXIT_ENVIRONMENT;
     }
     if (umdFailed(umd_emergency_read(path, r->slots, UMD_EMERGENCY_SLOTS, &r->count, &r->damaged))) {
+        umdErrorDetail unused;
         FILE *f = fopen(path, "re");
+        (void)umd_record_export(&unused); /* it is told here */
         fprintf(stderr, "umd-log: %s: %s; name the file of UMD_EMERGENCY_FILE\n", path,
                 f ? "this is no emergency ring of this version" : strerror(errno));
         if (f)

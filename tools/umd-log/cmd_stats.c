@@ -33,7 +33,7 @@ enum { BY_LEVEL, BY_MODULE, BY_CODE, BY_THREAD, BY_FILE, TABLES };
 struct stats {
     int json, history;
     uint64_t records, first_ns, last_ns, back;  /* back: times the time of a record was before the last one's */
-    uint64_t dropped, lost, repeats, sink_failures, ignored_settings, busiest, busiest_s;
+    uint64_t dropped, lost, repeats, folded, sink_failures, ignored_settings, busiest, busiest_s;
     uint64_t second, in_second;
     struct table table[TABLES];
     struct log_set *set;
@@ -94,14 +94,17 @@ static void count_losses(struct stats *s, const struct log_rec *rec)
     const char *m = rec->message;
 
     if (strncmp(rec->module, "diag", 4) == 0) {
-        if (strstr(m, "dropped"))
-            s->dropped = figure(m, "count") > s->dropped ? figure(m, "count") : s->dropped;
+        if (strstr(m, "dropped")) {
+            uint64_t total = figure(m, "total") ? figure(m, "total") : figure(m, "count");
+            s->dropped = total > s->dropped ? total : s->dropped;
+        }
         s->lost += figure(m, "records_lost");
         s->sink_failures += strncmp(m, "log sink fails", 14) == 0;
         s->ignored_settings += strncmp(m, "setting ignored", 15) == 0;
     }
     if (rec->id.seq && figure(m, "repeat"))
         s->repeats++;
+    s->folded += figure(m, "folded");
 }
 
 static void count_rate(struct stats *s, const struct log_rec *rec)
@@ -177,8 +180,8 @@ static void put_text(const struct stats *s)
     if (s->records && s->last_ns > s->first_ns)
         printf(", %.1f/s, at most %" PRIu64 " in a second (%" PRIu64 " s after the first)", (double)s->records / seconds(s), s->busiest,
                s->busiest_s - s->first_ns / 1000000000u);
-    printf("\nlost on the way: %" PRIu64 " dropped since a ring was full, %" PRIu64 " that a sink could not write; %" PRIu64
-           " lines stand for repeats that were folded\n", s->dropped, s->lost, s->repeats);
+    printf("\nlost on the way: %" PRIu64 " dropped since a ring was full, %" PRIu64 " that a sink could not write, %" PRIu64
+           " errors folded while a ring was full; %" PRIu64 " lines stand for repeats\n", s->dropped, s->lost, s->folded, s->repeats);
     if (s->sink_failures || s->ignored_settings)
         printf("about the log itself: %" PRIu64 " times a sink began to fail, %" PRIu64 " settings were ignored; see --module diag\n",
                s->sink_failures, s->ignored_settings);
@@ -221,6 +224,7 @@ static void put_json(const struct stats *s)
     json_add_number(o, "busiest_second", (int64_t)s->busiest);
     json_add_number(o, "dropped", (int64_t)s->dropped);
     json_add_number(o, "lost", (int64_t)s->lost);
+    json_add_number(o, "folded", (int64_t)s->folded);
     json_add_number(o, "repeat_lines", (int64_t)s->repeats);
     json_add_number(o, "sink_failures", (int64_t)s->sink_failures);
     json_add_number(o, "settings_ignored", (int64_t)s->ignored_settings);

@@ -43,6 +43,9 @@ enum verdict doctor_verdict(const struct doctor *d);
 
 /* doctor_env.c: settings, levels, what is compiled in, paths. */
 void doctor_settings(struct doctor *d);
+void doctor_compiled(struct doctor *d);
+/* What it means that a sink has this level by that setting. */
+void doctor_level(struct doctor *d, int sink, int level, const char *by);
 void doctor_path(struct doctor *d, const char *what, const char *path);
 /* doctor_file.c: what a file says, and who has it open. */
 void doctor_file(struct doctor *d, const char *path);

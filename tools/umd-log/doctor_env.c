@@ -18,19 +18,27 @@
 static void check_specs(struct doctor *d)
 {
     size_t at;
+
+    for (uint32_t i = 0; i < d->settings.config_count; i++) {
+        const struct setting_of_file *f = &d->settings.config[i];
+        if (f->problem)
+            doctor_say(d, VERDICT_BAD_SETTING, "%.300s, line %u: %s", f->file ? f->file : "?", f->line, f->problem);
+    }
     const char *all = settings_get(&d->settings, "UMD_LOG_LEVEL");
 
     if (all && !settings_levels_valid(all, &at))
-        doctor_say(d, VERDICT_BAD_SETTING, "UMD_LOG_LEVEL=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace", all, at);
+        doctor_say(d, VERDICT_BAD_SETTING, "%s=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace",
+                   settings_where(&d->settings, "UMD_LOG_LEVEL"), all, at);
     for (int i = 0; i < SINK_COUNT; i++) {
         const char *key = sink_facts[i].level_key, *value = key ? settings_get(&d->settings, key) : NULL;
         if (value && !settings_levels_valid(value, &at))
-            doctor_say(d, VERDICT_BAD_SETTING, "%s=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace", key, value, at);
+            doctor_say(d, VERDICT_BAD_SETTING, "%s=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace",
+                       settings_where(&d->settings, key), value, at);
     }
 }
 
 /* The highest level among the call sites that are compiled in, over the libraries of the process, or of this tool. */
-static void check_compiled(struct doctor *d)
+void doctor_compiled(struct doctor *d)
 {
     struct library_list libraries = { 0 };
     struct site_list sites = { 0 };
@@ -53,11 +61,10 @@ static void check_compiled(struct doctor *d)
     libraries_finish(&libraries);
 }
 
-/* What a sink takes of the module and level in question; without a question, whether it takes anything at all. */
-static void check_level(struct doctor *d, int sink)
+/* Without a question (--module, --level), whether the sink takes anything at all. */
+void doctor_level(struct doctor *d, int sink, int level, const char *by)
 {
-    const char *by, *module = d->module ? d->module : "umd";
-    int level = settings_level(&d->settings, sink, module, &by), wanted = d->level ? d->level : d->module ? UMD_LOG_INFO : 0;
+    int wanted = d->level ? d->level : d->module ? UMD_LOG_INFO : 0;
     const char *name = sink_facts[sink].name;
     char of[80] = "";
 
@@ -73,6 +80,14 @@ static void check_level(struct doctor *d, int sink)
         doctor_say(d, VERDICT_FINE, "the %s log takes %s and above%s, by %s", name, log_level_name(level), of, by);
     if (level > d->compiled && d->compiled && strcmp(by, "the default") != 0)
         doctor_say(d, VERDICT_COMPILED_OUT, "%s asks for %s%s, which is not compiled in", by, log_level_name(level), of);
+}
+
+static void check_level(struct doctor *d, int sink)
+{
+    const char *by;
+    int level = settings_level(&d->settings, sink, d->module ? d->module : "umd", &by);
+
+    doctor_level(d, sink, level, by);
 }
 
 void doctor_path(struct doctor *d, const char *what, const char *path)
@@ -112,7 +127,7 @@ void doctor_settings(struct doctor *d)
 
     d->settings_checked = true;
     check_specs(d);
-    check_compiled(d);
+    doctor_compiled(d);
     check_level(d, SINK_CONSOLE);
     for (int i = SINK_TEXT; i < SINK_COUNT; i++) {
         const char *value = sink_facts[i].path_key ? settings_get(&d->settings, sink_facts[i].path_key) : NULL;

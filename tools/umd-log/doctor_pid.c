@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "doctor.h"
 #include "libraries.h"
 
@@ -71,9 +72,97 @@ static void files(struct doctor *d)
     }
 }
 
+/* ---- By what the process says itself ---- */
+
+static const char *text_of(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return json_object_object_get_ex(o, key, &v) && v ? json_object_get_string(v) : "";
+}
+
+static uint64_t number_of(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return json_object_object_get_ex(o, key, &v) ? json_object_get_uint64(v) : 0;
+}
+
+static bool is_true(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return json_object_object_get_ex(o, key, &v) && json_object_get_boolean(v);
+}
+
+static const char *source_text(const char *source, const char *key)
+{
+    static char text[128];
+
+    if (strcmp(source, "environment") == 0)
+        return key;
+    if (strcmp(source, "config") == 0)
+        snprintf(text, sizeof(text), "%s of the configuration file", key);
+    else if (strcmp(source, "api") == 0)
+        return "a call of the program (umdLogSetLevels, umdLogOpenFile)";
+    else if (strcmp(source, "control") == 0)
+        return "umd-log level";
+    else
+        snprintf(text, sizeof(text), "%.60s", source);
+    return text;
+}
+
+/* Value: whether it is a file that takes records. */
+static bool examine_sink(struct doctor *d, struct json_object *status, struct json_object *s)
+{
+    const char *name = text_of(s, "name"), *path = text_of(s, "path"), *by;
+    int sink = -1, which;
+
+    for (int i = 0; i < SINK_COUNT; i++)
+        sink = strcmp(sink_facts[i].name, name) == 0 ? i : sink;
+    if (sink < 0 || !is_true(s, "enabled"))
+        return false;
+    int level = sink_level(sink, text_of(s, "levels"), text_of(status, "levels"), d->module ? d->module : "umd", &which);
+    by = which == 0 ? "the default" : which == 1 ? source_text(text_of(s, "levels_from"), sink_facts[sink].level_key) :
+         source_text(text_of(status, "levels_from"), "UMD_LOG_LEVEL");
+    doctor_level(d, sink, level, by);
+    if (is_true(s, "failing"))
+        doctor_say(d, VERDICT_SINK_FAILING, "the %s log %s cannot write: %s (errno %s); %s lines wait, %s are lost", name, path, text_of(s, "reason"),
+                   text_of(s, "errno"), text_of(s, "waiting"), text_of(s, "lost"));
+    else if (number_of(s, "lost"))
+        doctor_say(d, VERDICT_LOST, "the %s log %s has lost %s lines, and works again", name, path, text_of(s, "lost"));
+    if (sink == SINK_CONSOLE)
+        return false;
+    int open = has_open(d->pid, path);
+    if (open == 2)
+        doctor_say(d, VERDICT_SINK_FAILING, "%s was moved away while the process has it open: umd-log reopen --pid %u", path, d->pid);
+    else if (is_true(s, "open") && number_of(s, "file_B"))
+        d->working = d->working || !is_true(s, "failing");
+    else if (!is_true(s, "failing"))
+        doctor_say(d, VERDICT_NOTHING_HAPPENED, "the %s log %s is not begun: it is opened with the first record that its level takes", name, path);
+    return true;
+}
+
+static void examine_status(struct doctor *d, struct json_object *status)
+{
+    struct json_object *sinks = NULL, *counts = NULL;
+    uint32_t files = 0;
+
+    doctor_compiled(d);
+    if (json_object_object_get_ex(status, "sinks", &sinks) && json_object_is_type(sinks, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(sinks); i++)
+            files += examine_sink(d, status, json_object_array_get_idx(sinks, i));
+    }
+    if (!files)
+        doctor_say(d, VERDICT_NO_FILE, "the process has no log file");
+    if (!json_object_object_get_ex(status, "counts", &counts) || !json_object_is_type(counts, json_type_object))
+        return;
+    doctor_say(d, number_of(counts, "records") ? VERDICT_FINE : VERDICT_NOTHING_HAPPENED, "%s records were logged so far", text_of(counts, "records"));
+    if (number_of(counts, "dropped"))
+        doctor_say(d, VERDICT_LOST, "%s records were dropped, since a thread's ring was full", text_of(counts, "dropped"));
+}
+
 bool doctor_process(struct doctor *d)
 {
     int err = settings_of(&d->settings, d->pid);
+    char why[256];
 
     if (err) {
         fprintf(stderr, "umd-log: process %u: %s\n", d->pid,
@@ -84,6 +173,13 @@ bool doctor_process(struct doctor *d)
         doctor_say(d, VERDICT_NO_LIBRARY, "process %u has not loaded libumd_diag.so: it does not use the driver (yet)", d->pid);
         return true;
     }
+    struct json_object *status = control_status(d->pid, why, sizeof(why));
+    if (status) {
+        examine_status(d, status);
+        json_object_put(status);
+        return true;
+    }
+    doctor_say(d, VERDICT_FINE, "it cannot be asked (%.120s), so this goes by the environment it started with", why);
     doctor_settings(d);
     files(d);
     return true;

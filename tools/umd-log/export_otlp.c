@@ -95,10 +95,10 @@ static struct json_object *attributes(const struct log_rec *rec)
     add(a, "petrel.mono_ns", value_uint(rec->mono_ns));
     add(a, "petrel.call_depth", value_int(rec->depth));
     if (*rec->func)
-        add(a, "code.function", value_text(rec->func));
+        add(a, "code.function.name", value_text(rec->func));
     if (rec->line) {
-        add(a, "code.filepath", value_text(rec->file));
-        add(a, "code.lineno", value_int(rec->line));
+        add(a, "code.file.path", value_text(rec->file));
+        add(a, "code.line.number", value_int(rec->line));
     }
     if (rec->context_id)
         add(a, "petrel.context_id", value_uint(rec->context_id));
@@ -133,6 +133,10 @@ static struct json_object *log_record(const struct log_rec *rec)
         json_add_text(r, "traceId", rec->trace_id);
     else if (*rec->trace_id)
         add(a, "petrel.trace_id", value_text(rec->trace_id));
+    if (is_hex(rec->span_id, 16))
+        json_add_text(r, "spanId", rec->span_id);
+    if (rec->flags >= 0)
+        json_add_number(r, "flags", rec->flags);
     json_object_object_add(r, "attributes", a);
     return r;
 }

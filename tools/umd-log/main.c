@@ -13,6 +13,7 @@
 
 static const struct command *const commands[] = {
     &command_show, &command_merge, &command_errors, &command_stats, &command_doctor, &command_sites, &command_emergency, &command_export,
+    &command_level, &command_reopen, &command_status,
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

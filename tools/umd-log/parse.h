@@ -14,6 +14,7 @@ bool log_parse_json(struct log_rec *rec, const char *line, size_t n);
 
 /* What the first line of a text file tells: "# petrel log, version 0.1.0, pid 18470, opened 2026-...". Zero and "" where it does not. */
 struct log_header {
+    char kind[16];          /* "run" or "disaster": text for people, whose lines are no records; "": a log */
     char version[24];
     uint32_t pid;
     uint64_t opened_ns;

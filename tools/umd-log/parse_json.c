@@ -164,6 +164,10 @@ static bool member(struct log_rec *rec, const char *key, struct json_object *v, 
         rec->message = take_text(rec, v);
     } else if (is(key, "TraceId")) {
         rec->trace_id = take_text(rec, v);
+    } else if (is(key, "SpanId")) {
+        rec->span_id = take_text(rec, v);
+    } else if (is(key, "TraceFlags") && json_object_is_type(v, json_type_int)) {
+        rec->flags = json_object_get_int(v) & 0xff;
     } else if (is(key, "Resource") && json_object_is_type(v, json_type_object)) {
         resource(rec, v);
     } else if (is(key, "InstrumentationScope") && json_object_is_type(v, json_type_object)) {

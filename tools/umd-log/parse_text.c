@@ -45,6 +45,8 @@ static void header_word(struct log_rec *rec, const char *key, size_t key_n, cons
         return;
     else if (key_n == 5 && memcmp(key, "trace", 5) == 0)
         rec->trace_id = log_rec_text(rec, value, value_n);
+    else if (key_n == 4 && memcmp(key, "span", 4) == 0)
+        rec->span_id = log_rec_text(rec, value, value_n);
     else
         log_rec_extra(rec, key, key_n, value, value_n);
 }
@@ -153,8 +155,10 @@ void log_parse_header(struct log_header *header, const char *line)
 {
     const char *version = strstr(line, "version "), *pid = strstr(line, "pid "), *opened = strstr(line, "opened ");
 
-    if (strncmp(line, "# petrel log", 12) != 0)
+    if (strncmp(line, "# petrel ", 9) != 0)
         return;
+    if (strncmp(line + 9, "log", 3) != 0)
+        snprintf(header->kind, sizeof(header->kind), "%.*s", (int)strcspn(line + 9, " "), line + 9);
     if (version)
         snprintf(header->version, sizeof(header->version), "%.*s", (int)strcspn(version + 8, ", "), version + 8);
     if (pid)

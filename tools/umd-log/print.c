@@ -54,6 +54,8 @@ void print_text(const struct log_rec *rec, const char *label)
         printf(" %s=%s", rec->extra[i].key, rec->extra[i].value);
     if (*rec->trace_id)
         printf(" trace=%s", rec->trace_id);
+    if (*rec->span_id)
+        printf(" span=%s", rec->span_id);
     printf(": %s", rec->message);
     if (rec->line)
         printf(" %s[%s %s:%u]%s", print_colour(PRINT_DIM), rec->func, rec->file, rec->line, print_colour(PRINT_PLAIN));
@@ -156,6 +158,10 @@ struct json_object *print_json_object(const struct log_rec *rec, const char *pat
     json_add_big(o, "ObservedTimestamp", rec->observed_ns);
     if (is_trace_id(rec->trace_id))
         json_add_text(o, "TraceId", rec->trace_id);
+    if (*rec->span_id)
+        json_add_text(o, "SpanId", rec->span_id);
+    if (rec->flags >= 0)
+        json_add_number(o, "TraceFlags", rec->flags);
     json_add_number(o, "SeverityNumber", severity[rec->level]);
     json_add_text(o, "SeverityText", rec->level_text);
     json_add_text(o, "Body", rec->message);

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* reader.c - bytes of a file into lines of bounded length, lines into records by what they begin with. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "open.h"
 #include "reader.h"
 
 #define CHUNK_B 65536u
 
 struct log_reader {
     char *path;
-    int fd;                 /* -1: compressed, gz has it */
-    gzFile gz;
+    struct log_file file;
     int err;
     bool end, skipping;     /* skipping: the rest of a line that was too long */
     size_t begin, filled;   /* of buf: what is not taken yet */
@@ -25,47 +23,27 @@ struct log_reader {
     char buf[LOG_LINE_MAX + 1];
 };
 
-/* gzip by its magic number. A pipe is not looked at: zcat goes before it. */
-static bool compressed(int fd)
-{
-    unsigned char magic[2];
-    struct stat st;
-
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return false;
-    return pread(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-}
-
 struct log_reader *log_reader_open(const char *path, int *err_out)
 {
-    bool standard = strcmp(path, "-") == 0;
     struct log_reader *r = calloc(1, sizeof(*r));
-    struct stat st;
 
     *err_out = ENOMEM;
     if (!r)
         return NULL;
-    r->fd = -1;
+    r->file.fd = -1;
     r->path = strdup(path);
-    if (r->path)
-        r->fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (!r->path || r->fd < 0) {
-        *err_out = r->path ? errno : ENOMEM;
+    *err_out = r->path ? log_file_open(&r->file, path) : ENOMEM;
+    if (*err_out) {
         log_reader_close(r);
         return NULL;
     }
-    if (fstat(r->fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-        *err_out = EISDIR;
-        log_reader_close(r);
-        return NULL;
-    }
-    if (compressed(r->fd)) {
-        r->gz = gzdopen(r->fd, "rb");
-        if (!r->gz) {
-            log_reader_close(r);
-            return NULL;
-        }
-        r->fd = -1;
+    memcpy(r->buf, r->file.first, r->file.first_B);
+    r->filled = r->file.first_B;
+    if (r->file.binary) {
+        const struct umd_log_binary_head *h = umd_log_binary_head_of(r->file.binary);
+        r->header.pid = h->pid;
+        r->header.opened_ns = h->start_real_ns;
+        memcpy(r->header.version, h->program_version, sizeof(h->program_version));
     }
     return r;
 }
@@ -74,28 +52,25 @@ void log_reader_close(struct log_reader *r)
 {
     if (!r)
         return;
-    if (r->gz)
-        gzclose(r->gz);
-    if (r->fd >= 0)
-        close(r->fd);
+    log_file_close(&r->file);
     free(r->path);
     free(r);
 }
 
 static ssize_t read_some(struct log_reader *r, char *to, size_t n)
 {
-    if (!r->gz) {
+    if (!r->file.gz) {
         ssize_t got;
         do {
-            got = read(r->fd, to, n);
+            got = read(r->file.fd, to, n);
         } while (got < 0 && errno == EINTR);
         if (got < 0)
             r->err = errno;
         return got;
     }
-    int got = gzread(r->gz, to, (unsigned)n), code = Z_OK;
+    int got = gzread(r->file.gz, to, (unsigned)n), code = Z_OK;
     if (got <= 0) {
-        (void)gzerror(r->gz, &code);
+        (void)gzerror(r->file.gz, &code);
         if (code != Z_OK && code != Z_STREAM_END) { /* cut off, or damaged: what came before it counts */
             r->counts.damaged++;
             return 0;
@@ -180,10 +155,61 @@ static enum log_read fill(struct log_reader *r)
     return got ? LOG_READ_RECORD : LOG_READ_END;
 }
 
+static const char *copy_text(struct log_rec *rec, const char *text) { return *text ? log_rec_text(rec, text, strlen(text)) : ""; }
+
+/* A record of the binary file; its texts are the decoder's, and are copied. */
+static enum log_read next_binary(struct log_reader *r, struct log_rec *rec)
+{
+    struct umd_log_binary_record b;
+    struct umd_log_binary_stats stats;
+    umdStatus st = umd_log_binary_next(r->file.binary, &b);
+
+    umd_log_binary_get_stats(r->file.binary, &stats);
+    r->counts.damaged = stats.damaged_blocks + stats.bad_items;
+    r->counts.torn = stats.torn;
+    if (umdFailed(st)) {
+        r->err = EIO;
+        return LOG_READ_ERROR;
+    }
+    if (st == UMD_STATUS_NOT_READY)
+        return LOG_READ_END;
+    size_t room = 1024 + strlen(b.module) + strlen(b.func) + strlen(b.file) + strlen(b.message) + strlen(b.trace_id) + strlen(b.span_id);
+    if (!log_rec_begin(rec, room)) {
+        r->err = ENOMEM;
+        return LOG_READ_ERROR;
+    }
+    rec->real_ns = rec->observed_ns = b.real_ns;
+    rec->mono_ns = b.mono_ns;
+    rec->context_id = b.context_id;
+    rec->id = b.record;
+    rec->pid = b.pid;
+    rec->tid = b.tid;
+    rec->depth = b.depth;
+    rec->line = b.line;
+    rec->level = (int)b.level;
+    rec->level_text = log_level_name((int)b.level);
+    rec->module = copy_text(rec, b.module);
+    rec->func = copy_text(rec, b.func);
+    rec->file = copy_text(rec, b.file);
+    rec->trace_id = copy_text(rec, b.trace_id);
+    rec->span_id = copy_text(rec, b.span_id);
+    rec->message = copy_text(rec, b.message);
+    rec->code = b.code;
+    rec->code_name = b.code && strcmp(umdStatusName((umdStatus)b.code), "UMD_UNKNOWN") != 0 ? umdStatusName((umdStatus)b.code) : "";
+    log_rec_find_code(rec);
+    r->counts.lines++;
+    r->counts.records++;
+    rec->number = r->counts.lines;
+    rec->path = r->path;
+    return LOG_READ_RECORD;
+}
+
 enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool growing)
 {
     size_t n;
 
+    if (r->file.binary)
+        return next_binary(r, rec);
     for (;;) {
         char *line = next_line(r, &n);
         if (line) {
@@ -222,7 +248,7 @@ bool log_reader_moved(const struct log_reader *r)
 {
     struct stat open_file, at_path;
 
-    if (r->fd < 0 || fstat(r->fd, &open_file) != 0 || stat(r->path, &at_path) != 0)
+    if (r->file.fd < 0 || fstat(r->file.fd, &open_file) != 0 || stat(r->path, &at_path) != 0)
         return false; /* between two renames there is none for a moment */
     return open_file.st_dev != at_path.st_dev || open_file.st_ino != at_path.st_ino || (uint64_t)open_file.st_size < r->read_B;
 }

@@ -26,8 +26,8 @@ bool log_rec_begin(struct log_rec *rec, size_t room)
         size = room;
     }
     *rec = (struct log_rec){
-        .buf = buf, .size = size, .level_text = "", .module = "", .func = "", .file = "", .trace_id = "", .message = "", .code_name = "",
-        .path = "",
+        .buf = buf, .size = size, .level_text = "", .module = "", .func = "", .file = "", .trace_id = "", .span_id = "", .message = "", .code_name = "",
+        .path = "", .flags = -1,
     };
     return true;
 }
@@ -122,7 +122,7 @@ bool log_rec_copy(struct log_rec *to, const struct log_rec *from)
     to->buf = buf;
     to->size = size;
     memcpy(buf, from->buf, from->used);
-    const char **texts[] = { &to->level_text, &to->module, &to->func, &to->file, &to->trace_id, &to->message, &to->code_name };
+    const char **texts[] = { &to->level_text, &to->module, &to->func, &to->file, &to->trace_id, &to->span_id, &to->message, &to->code_name };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         *texts[i] = moved(to, from, *texts[i]);
     for (uint32_t i = 0; i < to->extra_count; i++) {

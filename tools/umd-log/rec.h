@@ -26,10 +26,11 @@ struct log_rec {
     uint64_t context_id;
     umdRecordId id;             /* seq 0: none */
     uint32_t pid, tid, depth, line;
+    int32_t flags;              /* of the trace context; -1: none */
     int32_t code;               /* 0: none, or code_name is of a newer version */
     int level;                  /* umdLogLevel; 0: a name that this version does not know */
     bool torn;                  /* the file ends in this line */
-    const char *level_text, *module, *func, *file, *trace_id, *message, *code_name;
+    const char *level_text, *module, *func, *file, *trace_id, *span_id, *message, *code_name;
     struct log_pair extra[LOG_EXTRAS];
     uint32_t extra_count;
     uint64_t number;            /* line in its file, from 1 */

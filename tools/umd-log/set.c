@@ -24,7 +24,7 @@ struct source {
     int err;
     struct log_counts counts;       /* of the parts that are done */
     struct log_header header;
-    struct log_rec window[WINDOW];  /* in order, from `first` */
+    struct log_rec window[WINDOW];  /* those of order[0] to order[filled - 1] */
     uint32_t order[WINDOW], filled;
     struct log_rec current;         /* given out last */
 };
@@ -311,7 +311,8 @@ static bool source_open(struct source *s, const char *path, enum log_rotated rot
         return false;
     struct log_reader *probe = strcmp(path, "-") == 0 ? NULL : log_reader_open(path, &err);
     if (!probe && strcmp(path, "-") != 0) {
-        fprintf(stderr, "umd-log: %s cannot be read: %s; name a log file that is there\n", path, strerror(err));
+        fprintf(stderr, "umd-log: %s cannot be read: %s; name a log file that is there\n", path,
+                err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err));
         return false;
     }
     log_reader_close(probe);
@@ -420,7 +421,11 @@ bool log_set_report(const struct log_set *set)
     for (uint32_t i = 0; i < set->count; i++) {
         const struct source *s = &set->sources[i];
         struct log_counts c = log_set_counts(set, i);
-        report_counts(s->path, &c);
+        const struct log_header *h = log_set_header(set, i);
+        if (h->kind[0])
+            fprintf(stderr, "umd-log: %s is a %s log, which is text for people: read it as it is, and give this tool the log itself\n", s->path, h->kind);
+        else
+            report_counts(s->path, &c);
         if (s->parts.older)
             fprintf(stderr, "umd-log: %s: %u older file(s) are of earlier runs and were left out; --history reads them too\n", s->path, s->parts.older);
         if (s->parts.children)

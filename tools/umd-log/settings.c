@@ -11,6 +11,7 @@
 #include <umd/umd_log.h>
 
 #include "cmd.h"
+#include "log_config.h"
 #include "rec.h"
 #include "settings.h"
 
@@ -23,11 +24,60 @@ const struct sink_facts sink_facts[SINK_COUNT] = {
     { "disaster", "UMD_LOG_DISASTER", NULL, UMD_LOG_ERROR, true, NULL },
 };
 
+static const char *of_environment(const struct settings *s, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (!s->block)
+        return env_before(name) ? env_before(name) : getenv(name);
+    for (const char *at = s->block; at < s->block + s->block_B; at += strlen(at) + 1) {
+        if (strncmp(at, name, n) == 0 && at[n] == '=')
+            return at + n + 1;
+    }
+    return NULL;
+}
+
+static void take(void *arg, const struct umd_log_config_entry *e)
+{
+    struct settings *s = arg;
+
+    if (s->config_count == sizeof(s->config) / sizeof(s->config[0]))
+        return;
+    s->config[s->config_count++] = (struct setting_of_file){
+        .key = strdup(e->key), .value = strdup(e->value), .file = strdup(e->file), .line = e->line, .problem = e->problem ? strdup(e->problem) : NULL,
+    };
+}
+
+static void lend(const struct settings *s, const char *name)
+{
+    const char *value = of_environment(s, name);
+
+    if (value)
+        (void)setenv(name, value, 1);
+    else
+        (void)unsetenv(name);
+}
+
+/* The library's own search, with the variables that it goes by as that environment has them. */
+static void read_config(struct settings *s)
+{
+    lend(s, "HOME");
+    lend(s, "XDG_CONFIG_HOME");
+    const char *named = s->block ? of_environment(s, "PETREL_CONFIG") : env_before("PETREL_CONFIG");
+    if (named)
+        (void)setenv("PETREL_CONFIG", named, 1);
+    else
+        (void)unsetenv("PETREL_CONFIG");
+    umd_log_config_read(take, s);
+    (void)setenv("PETREL_CONFIG", "", 1);
+}
+
 void settings_own(struct settings *s)
 {
     *s = (struct settings){ 0 };
     if (!getcwd(s->cwd, sizeof(s->cwd)))
         s->cwd[0] = '\0';
+    read_config(s);
 }
 
 int settings_of(struct settings *s, uint32_t pid)
@@ -60,26 +110,50 @@ int settings_of(struct settings *s, uint32_t pid)
     if (!s->block)
         return ENOMEM;
     s->block[s->block_B] = '\0';
+    read_config(s);
     return 0;
 }
 
 void settings_finish(struct settings *s)
 {
+    for (uint32_t i = 0; i < s->config_count; i++) {
+        free(s->config[i].key);
+        free(s->config[i].value);
+        free(s->config[i].file);
+        free(s->config[i].problem);
+    }
     free(s->block);
     *s = (struct settings){ 0 };
 }
 
-const char *settings_get(const struct settings *s, const char *name)
+/* Of several lines with one key the last counts. */
+static const struct setting_of_file *of_file(const struct settings *s, const char *name)
 {
-    size_t n = strlen(name);
-
-    if (!s->block)
-        return env_before(name) ? env_before(name) : getenv(name);
-    for (const char *at = s->block; at < s->block + s->block_B; at += strlen(at) + 1) {
-        if (strncmp(at, name, n) == 0 && at[n] == '=')
-            return at + n + 1;
+    for (uint32_t i = s->config_count; i > 0; i--) {
+        const struct setting_of_file *f = &s->config[i - 1];
+        if (f->key && f->value && !f->problem && strcmp(f->key, name) == 0)
+            return f;
     }
     return NULL;
+}
+
+const char *settings_get(const struct settings *s, const char *name)
+{
+    const char *value = of_environment(s, name);
+    const struct setting_of_file *f = value ? NULL : of_file(s, name);
+
+    return value ? value : f ? f->value : NULL;
+}
+
+const char *settings_where(const struct settings *s, const char *name)
+{
+    static char text[512];
+    const struct setting_of_file *f = of_environment(s, name) ? NULL : of_file(s, name);
+
+    if (!f)
+        return name;
+    snprintf(text, sizeof(text), "%s (%s, line %u)", name, f->file ? f->file : "?", f->line);
+    return text;
 }
 
 /* One rule of a specification: "umd.mem=trace", "warn". Value: what follows it; NULL: the mistake is at its word. */
@@ -144,18 +218,27 @@ static bool lookup(const char *spec, const char *module, int *level_out)
     return found;
 }
 
-int settings_level(const struct settings *s, int sink, const char *module, const char **by_out)
+int sink_level(int sink, const char *own, const char *all, const char *module, int *which_out)
 {
     const struct sink_facts *f = &sink_facts[sink];
     int level = f->level;
 
-    *by_out = "the default";
-    if (f->level_key && lookup(settings_get(s, f->level_key), module, &level))
-        *by_out = f->level_key;
-    else if (!f->own_levels && lookup(settings_get(s, "UMD_LOG_LEVEL"), module, &level))
-        *by_out = "UMD_LOG_LEVEL";
+    *which_out = 0;
+    if (f->level_key && lookup(own, module, &level))
+        *which_out = 1;
+    else if (!f->own_levels && lookup(all, module, &level))
+        *which_out = 2;
     else if (f->rules)
         (void)lookup(f->rules, module, &level);
+    return level;
+}
+
+int settings_level(const struct settings *s, int sink, const char *module, const char **by_out)
+{
+    const char *key = sink_facts[sink].level_key;
+    int which, level = sink_level(sink, key ? settings_get(s, key) : NULL, settings_get(s, "UMD_LOG_LEVEL"), module, &which);
+
+    *by_out = which == 0 ? "the default" : settings_where(s, which == 1 ? key : "UMD_LOG_LEVEL");
     return level;
 }
 

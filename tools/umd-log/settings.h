@@ -13,14 +13,18 @@ struct settings {
     size_t block_B;
     char cwd[4096];         /* what relative paths start from */
     uint32_t pid;           /* %p becomes this; 0: not known yet */
+    struct setting_of_file { char *key, *value, *file; unsigned line; char *problem; } config[64]; /* of the configuration file */
+    uint32_t config_count;
 };
 
 void settings_own(struct settings *s);
 /* 0 or errno. */
 int settings_of(struct settings *s, uint32_t pid);
 void settings_finish(struct settings *s);
-/* NULL: not set. */
+/* Of the environment, else of the configuration file; NULL: not set. */
 const char *settings_get(const struct settings *s, const char *name);
+/* Where it is set: "UMD_LOG_LEVEL", or "UMD_LOG_LEVEL (/etc/petrel.ini, line 3)". The text is good until the next call. */
+const char *settings_where(const struct settings *s, const char *name);
 
 /* Sinks, as log_sinks.c of the library has them; the test `umd-log-doctor` compares with a running process. */
 struct sink_facts {
@@ -33,7 +37,9 @@ struct sink_facts {
 enum { SINK_CONSOLE, SINK_TEXT, SINK_COUNT = 6 };
 extern const struct sink_facts sink_facts[SINK_COUNT];
 
-/* Level of a module at a sink, and which setting says so ("the default" if none). */
+/* Level of a module at a sink, of its own levels and those for all (NULL: not set); *which_out: 0 the default, 1 its own, 2 for all. */
+int sink_level(int sink, const char *own, const char *all, const char *module, int *which_out);
+/* The same of these settings, and which setting says so ("the default" if none). */
 int settings_level(const struct settings *s, int sink, const char *module, const char **by_out);
 /* Path of a sink's file, %p replaced where the pid is known, and absolute; false: none is asked for, or it is too long. */
 bool settings_path(const struct settings *s, int sink, char *out, size_t size);

@@ -111,6 +111,8 @@ static bool take_raise(struct story *s, const struct log_rec *rec)
     bool repeat = log_figure_get(rec->message, "repeat", buf, sizeof(buf));
     uint64_t times = repeat ? strtoull(buf, NULL, 10) + 1 : 1;
 
+    if (log_figure_get(rec->message, "folded", buf, sizeof(buf)))
+        times += strtoull(buf, NULL, 10);
     s->times = times > s->times ? times : s->times;
     if (s->has_raised)
         return true;

@@ -3,6 +3,8 @@
 #ifndef UMD_LOG_CONFIG_H
 #define UMD_LOG_CONFIG_H
 
+#include <umd/umd_diag.h>
+
 struct umd_log_config_entry {
     const char *key, *value;
     const char *file;
@@ -14,6 +16,6 @@ struct umd_log_config_entry {
  * Reads $PETREL_CONFIG if it is set ("" for none), else the first that is there of $XDG_CONFIG_HOME/petrel/petrel.ini
  * (~/.config without that variable) and /etc/petrel.ini.
  */
-void umd_log_config_read(void (*each)(void *arg, const struct umd_log_config_entry *e), void *arg);
+UMD_API void umd_log_config_read(void (*each)(void *arg, const struct umd_log_config_entry *e), void *arg);
 
 #endif

@@ -6,16 +6,22 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
+
+#include <umd/umd_log.h>
 
 #include "../../../tools/umd-log/filter.h"
 #include "../../../tools/umd-log/set.h"
 #include "../../../tools/umd-log/story.h"
+
+UMD_LOG_MODULE("umd.test.reader");
 
 #define SEEDS 60
 #define MUTATIONS 400
@@ -225,6 +231,73 @@ static void mutations_are_survived(void **state)
     free(bytes);
 }
 
+static void flip(uint8_t *bytes, size_t n)
+{
+    for (uint32_t edits = next_random(8); edits; edits--)
+        bytes[next_random((uint32_t)n)] = (uint8_t)next_random(256);
+}
+
+/* The binary format, whole, with bytes changed, and cut; plain, compressed, and as what it is not. */
+static void binary_mutations_are_survived(void **state)
+{
+    static uint8_t whole[65536], bytes[65536];
+    char path[96], mutant[96];
+    const struct log_rec *rec;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/whole.bin", dir);
+    snprintf(mutant, sizeof(mutant), "%s/mutant", dir);
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_BINARY, "info"), UMD_SUCCESS);
+    for (int i = 0; i < 40; i++) {
+        umdLogMessage(UMD_LOG_INFO, "test", 7, i % 2 ? "0123456789abcdef0123456789abcdef" : NULL, "said by a framework figure=1");
+        UMD_LOG(UMD_LOG_WARN, "said by a site i=%d text=%s", i, "words");
+        if (i % 8 == 0)
+            umdLogFlush(5000);
+    }
+    umdLogCloseFile(UMD_LOG_FORMAT_BINARY);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    size_t n = fread(whole, 1, sizeof(whole), f);
+    fclose(f);
+    assert_in_range(n, 500, sizeof(whole) - 1);
+    for (int seed = 0; seed < 3000; seed++) {
+        size_t cut = n;
+        random_state = 0x9e3779b97f4a7c15ull * (uint64_t)(seed + 1);
+        memcpy(bytes, whole, n);
+        if (seed)
+            flip(bytes, n);
+        if (seed % 3 == 2)
+            cut = next_random((uint32_t)n);
+        if (seed % 5 == 4) {
+            gzFile gz = gzopen(mutant, "wbe");
+            gzwrite(gz, bytes, (unsigned)cut);
+            gzclose(gz);
+        } else {
+            f = fopen(mutant, "we");
+            fwrite(bytes, 1, cut, f);
+            fclose(f);
+        }
+        int err;
+        struct log_reader *r = log_reader_open(mutant, &err);
+        struct log_rec one = { 0 };
+        uint64_t count = 0;
+        if (!r) {
+            assert_int_equal(err, EBADMSG);
+            assert_true(seed > 0);
+            continue;
+        }
+        while (log_reader_next(r, &one, false) == LOG_READ_RECORD) {
+            rec = &one;
+            check(rec);
+            count++;
+        }
+        if (seed == 0)
+            assert_int_equal(count, 80);
+        log_rec_finish(&one);
+        log_reader_close(r);
+    }
+}
+
 /* Many files, merged: nothing is lost, and the axis does not go back. */
 static void many_files_merge_in_order(void **state)
 {
@@ -360,6 +433,7 @@ int main(void)
         cmocka_unit_test(many_files_merge_in_order),
         cmocka_unit_test(causes_make_trees),
         cmocka_unit_test(mutations_are_survived),
+        cmocka_unit_test(binary_mutations_are_survived),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_control.c - level, reopen and status: the log of a running process, over its control socket. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "control.h"
+#include "log_control.h"
+#include "print.h"
+#include "record.h"
+
+#define TIMEOUT_MS 3000u
+
+int control_ask(uint32_t pid, const char *command, char *answer, size_t size, char *why, size_t why_size)
+{
+    umdErrorDetail d;
+    umdFigure reason;
+    umdStatus st = umd_log_control(pid, command, TIMEOUT_MS, answer, size);
+
+    why[0] = '\0';
+    if (!umdFailed(st))
+        return EXIT_DONE;
+    if (umd_record_export(&d) && umdErrorDetailFigure(&d, "reason", &reason))
+        snprintf(why, why_size, "%s", reason.text);
+    else
+        snprintf(why, why_size, "%s", umdStatusString(st));
+    return st == UMD_ERR_CONFIG_VALUE ? EXIT_USAGE : EXIT_ENVIRONMENT;
+}
+
+static const char *text_of(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return o && json_object_object_get_ex(o, key, &v) && v ? json_object_get_string(v) : "";
+}
+
+static bool is_true(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return json_object_object_get_ex(o, key, &v) && json_object_get_boolean(v);
+}
+
+static void put_sink(struct json_object *s)
+{
+    const char *levels = text_of(s, "levels"), *from = text_of(s, "levels_from"), *path = text_of(s, "path");
+
+    if (!is_true(s, "enabled"))
+        return;
+    printf("%-9s levels %s (%s)", text_of(s, "name"), *levels ? levels : text_of(s, "default"), *levels ? from : "default");
+    if (*path)
+        printf(", %s (%s), %s, %s bytes", path, text_of(s, "path_from"), is_true(s, "open") ? "open" : "not open yet", text_of(s, "file_B"));
+    if (strcmp(text_of(s, "lost"), "0") != 0)
+        printf(", %slost %s%s", print_colour(PRINT_YELLOW), text_of(s, "lost"), print_colour(PRINT_PLAIN));
+    if (is_true(s, "failing"))
+        printf(", %sfailing: %s (errno %s), %s lines wait%s", print_colour(PRINT_RED), text_of(s, "reason"), text_of(s, "errno"), text_of(s, "waiting"),
+               print_colour(PRINT_PLAIN));
+    putchar('\n');
+}
+
+static void put_status(struct json_object *o)
+{
+    struct json_object *sinks = NULL, *counts = NULL, *modules = NULL;
+    const char *levels = text_of(o, "levels");
+
+    printf("process   %s, version %s, compiled in up to %s\n", text_of(o, "pid"), text_of(o, "version"), text_of(o, "ceiling"));
+    if (*levels)
+        printf("all       levels %s (%s)\n", levels, text_of(o, "levels_from"));
+    if (json_object_object_get_ex(o, "sinks", &sinks) && json_object_is_type(sinks, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(sinks); i++)
+            put_sink(json_object_array_get_idx(sinks, i));
+    }
+    if (json_object_object_get_ex(o, "counts", &counts) && json_object_is_type(counts, json_type_object)) {
+        printf("counts   ");
+        json_object_object_foreach(counts, key, value)
+            printf(" %s %s", key, json_object_get_string(value));
+        putchar('\n');
+    }
+    if (json_object_object_get_ex(o, "modules", &modules) && json_object_is_type(modules, json_type_object)) {
+        printf("modules  ");
+        json_object_object_foreach(modules, key, value)
+            printf(" %s=%s", key, json_object_get_string(value));
+        putchar('\n');
+    }
+}
+
+struct json_object *control_status(uint32_t pid, char *why, size_t why_size)
+{
+    char answer[UMD_CONTROL_ANSWER_B];
+    struct json_object *o = NULL;
+
+    if (control_ask(pid, "status", answer, sizeof(answer), why, why_size) != EXIT_DONE)
+        return NULL;
+    o = json_tokener_parse(answer);
+    if (!json_object_is_type(o, json_type_object)) {
+        snprintf(why, why_size, "its answer is no JSON object: it is of another version");
+        json_object_put(o);
+        return NULL;
+    }
+    return o;
+}
+
+static int failed(uint32_t pid, const char *why, int status)
+{
+    fprintf(stderr, "umd-log: process %u: %s%s\n", pid, why,
+            status == EXIT_ENVIRONMENT ? "; it has a control socket from umdInit on, unless it is stepped or UMD_CONTROL=off" : "");
+    return status;
+}
+
+static int status_of(uint32_t pid, bool json)
+{
+    char why[256];
+    struct json_object *o = control_status(pid, why, sizeof(why));
+
+    if (!o)
+        return failed(pid, why, EXIT_ENVIRONMENT);
+    if (json)
+        json_put_out(o);
+    else
+        put_status(o);
+    json_object_put(o);
+    return EXIT_DONE;
+}
+
+static int tell(uint32_t pid, const char *command)
+{
+    char answer[1024], why[256];
+    int status = control_ask(pid, command, answer, sizeof(answer), why, sizeof(why));
+
+    if (status != EXIT_DONE)
+        return failed(pid, why, status);
+    if (*answer)
+        puts(answer);
+    return EXIT_DONE;
+}
+
+static int run(const struct command *self, int argc, const char **argv)
+{
+    bool level = self == &command_level, is_status = self == &command_status;
+    int json = 0, console = 0, status = EXIT_USAGE;
+    char *pid_text = NULL, command[UMD_CONTROL_LINE_B];
+    uint64_t pid;
+    struct command_line line;
+    struct poptOption table[] = {
+        { "pid", 'p', POPT_ARG_STRING, &pid_text, 0, "the process", "PID" },
+        POPT_TABLEEND,
+        POPT_TABLEEND
+    };
+
+    if (is_status)
+        table[1] = (struct poptOption){ "json", 'j', POPT_ARG_NONE, &json, 0, "as JSON", NULL };
+    else if (level)
+        table[1] = (struct poptOption){ "console", '\0', POPT_ARG_NONE, &console, 0, "of the console alone", NULL };
+    if (!command_parse(self, argc, argv, table, &line, &status))
+        return status;
+    status = EXIT_USAGE;
+    if (!pid_text)
+        (void)command_usage(self, "--pid is missing: whose log?");
+    else if (line.count != (level ? 1u : 0u))
+        (void)command_usage(self, level ? "level takes one specification, as umd.mem=trace,info" : "there is a word too many");
+    else if (level && snprintf(command, sizeof(command), "%s %s", console ? "console" : "level", line.words[0]) >= (int)sizeof(command) - 1)
+        (void)command_usage(self, "the specification is too long");
+    else if (command_number(self, "pid", pid_text, INT32_MAX, &pid))
+        status = is_status ? status_of((uint32_t)pid, json) : tell((uint32_t)pid, level ? command : "reopen");
+    free(pid_text);
+    command_finish(&line);
+    return status;
+}
+
+const struct command command_level = {
+    .name = "level", .words = "SPEC --pid PID", .text = "sets the levels of a running process", .run = run,
+    .help = "SPEC is a comma list of [MODULE=]off|error|warn|info|debug|trace; a module covers what is below it, and the longest match counts.\n"
+            "It replaces what was set for all sinks before; an empty SPEC goes back to what each sink has by itself.\n"
+            "\nExamples:\n  umd-log level umd.mem=trace,info --pid 4711\n  umd-log level error --console --pid 4711\n",
+};
+const struct command command_reopen = {
+    .name = "reopen", .words = "--pid PID", .text = "makes a running process begin its log files anew, after they were moved away", .run = run,
+    .help = "For logrotate: after the files were moved, before they are compressed. Nothing is lost.\n\nExample:\n  umd-log reopen --pid 4711\n",
+};
+const struct command command_status = {
+    .name = "status", .words = "--pid PID", .text = "files, levels and counts of a running process's log", .run = run,
+    .help = "Behind each setting stands where it came from: default, config, environment, api, control.\n"
+            "\nExamples:\n  umd-log status --pid 4711\n  umd-log status --json --pid 4711\n",
+};
