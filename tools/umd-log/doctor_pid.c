@@ -25,27 +25,25 @@ static bool has_library(uint32_t pid)
     return found;
 }
 
-/* Where the process has the file open: 0 no, 1 yes, 2 yes, but it was removed or moved away. */
-static int has_open(uint32_t pid, const char *path)
+/* Whether a process has the file at path open: by what the file is, since a descriptor goes along when the file is moved. */
+static enum { NOT_OPEN, OPEN, REMOVED } has_open(uint32_t pid, const char *path)
 {
     char dir[64], link[96], target[4200];
-    int found = 0;
+    struct stat of_path, of_fd;
+    bool there = stat(path, &of_path) == 0;
+    int found = NOT_OPEN;
 
     snprintf(dir, sizeof(dir), "/proc/%u/fd", pid);
     DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        struct stat of_fd, of_path;
+    for (struct dirent *e; d && found != OPEN && (e = readdir(d));) {
         snprintf(link, sizeof(link), "%s/%.20s", dir, e->d_name);
         ssize_t n = readlink(link, target, sizeof(target) - 1);
-        if (n <= 0)
-            continue;
-        target[n] = '\0';
+        target[n > 0 ? n : 0] = '\0';
         size_t k = strlen(path);
-        bool named = strncmp(target, path, k) == 0;
-        if (named && target[k] == '\0')
-            found = stat(link, &of_fd) == 0 && stat(path, &of_path) == 0 && of_fd.st_ino == of_path.st_ino ? 1 : 2;
-        else if (named && strcmp(target + k, " (deleted)") == 0)
-            found = 2;
+        if (there && stat(link, &of_fd) == 0 && of_fd.st_dev == of_path.st_dev && of_fd.st_ino == of_path.st_ino)
+            found = OPEN;
+        else if (strncmp(target, path, k) == 0 && strcmp(target + k, " (deleted)") == 0)
+            found = REMOVED;
     }
     if (d)
         closedir(d);
@@ -60,9 +58,9 @@ static void files(struct doctor *d)
         if (!settings_path(&d->settings, i, path, sizeof(path)))
             continue;
         int open = has_open(d->pid, path);
-        if (open == 1) {
+        if (open == OPEN) {
             doctor_file(d, path);
-        } else if (open == 2) {
+        } else if (open == REMOVED) {
             doctor_say(d, VERDICT_SINK_FAILING, "%s: %s was moved away or removed while the process has it open: umd-log reopen --pid %u", sink_facts[i].path_key, path, d->pid);
         } else {
             struct stat st;
@@ -113,6 +111,7 @@ static const char *source_text(const char *source, const char *key)
 static bool examine_sink(struct doctor *d, struct json_object *status, struct json_object *s)
 {
     const char *name = text_of(s, "name"), *path = text_of(s, "path"), *by;
+    char absolute[8300];
     int sink = -1, which;
 
     for (int i = 0; i < SINK_COUNT; i++)
@@ -130,8 +129,9 @@ static bool examine_sink(struct doctor *d, struct json_object *status, struct js
         doctor_say(d, VERDICT_LOST, "the %s log %s has lost %s lines, and works again", name, path, text_of(s, "lost"));
     if (sink == SINK_CONSOLE)
         return false;
-    int open = has_open(d->pid, path);
-    if (open == 2)
+    if (*path != '/' && snprintf(absolute, sizeof(absolute), "%s/%s", d->settings.cwd, path) < (int)sizeof(absolute))
+        path = absolute;
+    if (is_true(s, "open") && !is_true(s, "failing") && has_open(d->pid, path) != OPEN)
         doctor_say(d, VERDICT_SINK_FAILING, "%s was moved away while the process has it open: umd-log reopen --pid %u", path, d->pid);
     else if (is_true(s, "open") && number_of(s, "file_B"))
         d->working = d->working || !is_true(s, "failing");

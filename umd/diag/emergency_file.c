@@ -75,6 +75,20 @@ static uint64_t start_ticks(uint32_t pid)
     return ticks;
 }
 
+/* Of the process: the thread that puts the first record may have a name of its own. */
+static void program_name(char out[16])
+{
+    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, out, 15);
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        prctl(PR_GET_NAME, out);
+    else
+        out[out[n - 1] == '\n' ? n - 1 : n] = '\0';
+}
+
 void umd_emergency_init_head(uint8_t *base)
 {
     struct umd_emergency_head *head = (struct umd_emergency_head *)base;
@@ -84,7 +98,7 @@ void umd_emergency_init_head(uint8_t *base)
         .pid = (uint32_t)getpid(), .start_real_ns = umd_sys()->real_ns(),
     };
     UMD_COPY_STR(head->program_version, PETREL_VERSION);
-    prctl(PR_GET_NAME, head->program);
+    program_name(head->program);
     memcpy(head->magic, magic, sizeof(magic));
 }
 
