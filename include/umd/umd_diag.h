@@ -112,6 +112,76 @@ typedef struct umdErrorDetail {
 UMD_API UMD_MUST_CHECK umdStatus umdGetLastErrorDetail(umdErrorDetail *detail);
 /** A record of this process by id (the last 256 are kept). UMD_STATUS_NOT_READY when it is unknown or too old. */
 UMD_API UMD_MUST_CHECK umdStatus umdGetErrorDetailById(umdRecordId id, umdErrorDetail *detail);
+/**
+ * The record that all began with: of the chain of causes of the record with this id, the last one. The id may be of a record that has been
+ * pushed out by others meanwhile; first causes of lost devices and of failed contexts are kept longer than the rest. A record without a cause
+ * is its own. detail->size_B must be set. UMD_STATUS_NOT_READY when it is unknown or no longer kept. Any thread.
+ * umdDeviceGetFirstCause and umdContextGetFirstCause of umd.h ask by what failed.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdGetFirstCause(umdRecordId id, umdErrorDetail *detail);
+
+/* ---- Scenes: what was going on when a record was raised ---- */
+
+#define UMD_SCENE_CALLS 32u
+#define UMD_SCENE_ERRORS 8u
+#define UMD_SCENE_FRAMES 16u
+#define UMD_SCENE_NO_CALL UINT32_MAX
+
+/** One public call of a thread. */
+typedef struct umdSceneCall {
+    char name[48];
+    char args[144];        /**< "context=0x1 size_B=4096"; no address of the host */
+    uint64_t start_ns;     /**< monotonic */
+    uint64_t end_ns;       /**< 0: under way */
+    int32_t code;          /**< an umdStatus, once it has ended */
+    uint32_t reserved;
+} umdSceneCall;
+
+typedef struct umdErrorNote {
+    umdRecordId id;
+    uint64_t mono_ns;
+    int32_t code;          /**< an umdStatus, as raised */
+    uint32_t reserved;
+} umdErrorNote;
+
+/** Plain data. All but frames may be shown to users. */
+typedef struct umdErrorScene {
+    uint32_t size_B;            /**< sizeof(umdErrorScene), set by the caller */
+    uint32_t tid;               /**< thread that raised */
+    uint32_t call_depth;        /**< its public calls under way */
+    uint32_t calls_tid;         /**< whose calls these are: of the thread that raised, else of the first that met it in a call; 0: no calls */
+    umdRecordId id;
+    uint64_t digest;            /**< of the call stack: the same path has the same in each run of one build; 0: no stack */
+    uint32_t call_count;        /**< of calls, newest first */
+    uint32_t call_at;           /**< index of the call under way; UMD_SCENE_NO_CALL: none */
+    uint32_t error_count;       /**< of errors, newest first: those of the same context before this one, of severity WARN and above */
+    uint32_t frame_count;       /**< of frames, innermost first */
+    umdErrorNote errors[UMD_SCENE_ERRORS];
+    umdSceneCall calls[UMD_SCENE_CALLS];
+    uint64_t frames[UMD_SCENE_FRAMES]; /**< return addresses of this process: for engineers */
+} umdErrorScene;
+
+/**
+ * The scene of a record of this process. The last 64 are kept, and those of first causes (umdGetFirstCause) longer. In an error callback it
+ * tells the last errors of the context. scene->size_B must be set. UMD_STATUS_NOT_READY when there is none, or none any more;
+ * UMD_ERR_PARAM_NULL, UMD_ERR_PARAM_STRUCT_SIZE. Any thread; not in a signal handler.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdGetErrorScene(umdRecordId id, umdErrorScene *scene);
+
+/* ---- Counts ---- */
+
+/** How often a code was met in this process, and what became of it. */
+typedef struct umdErrorCounts {
+    int32_t code;
+    uint32_t reserved;
+    uint64_t raised;       /**< first seen, or came over a carrier; with repeats */
+    uint64_t delivered, absorbed, swallowed; /**< by the code that the record ended with */
+    uint64_t retried;      /**< times the driver tried again by itself because of it */
+    uint64_t unlogged;     /**< records too many to be logged one by one */
+} umdErrorCounts;
+/** One row for each code met, largest value first; at most max are written. Returns how many there are. Any thread. */
+UMD_API uint32_t umdGetErrorCounts(umdErrorCounts *counts_out, uint32_t max);
+
 /* ---- Figures ----
  *
  * The figures of a record are one line of text by this grammar, so that people, grep and programs can read them alike:
@@ -161,8 +231,16 @@ UMD_API bool umdFigureNext(const char **cursor, umdFigure *figure_out);
  */
 UMD_API bool umdErrorDetailFigure(const umdErrorDetail *detail, const char *key, umdFigure *figure_out);
 
-/** Formats a record for a person (what, where, why, what to do), at most size bytes; returns the length it needs. */
+/**
+ * Formats a record for a person: what, where, why, what to do; at most 40 lines, without an address of the host. Writes at most size bytes,
+ * ended; returns the length it needs. Causes and scene are taken from what this process keeps. Any thread; not in a signal handler.
+ */
 UMD_API size_t umdErrorDetailFormat(const umdErrorDetail *detail, char *buf, size_t size);
+/**
+ * The same for who works on the driver: each hop with place and codes, the causes in full, the thread's last calls, the errors before, the
+ * call stack by module, offset and symbol. Up to about 100 lines, 12 KiB.
+ */
+UMD_API size_t umdErrorDetailFormatFull(const umdErrorDetail *detail, char *buf, size_t size);
 
 /* ---- Crashes ---- */
 

@@ -105,7 +105,8 @@ filters)
     ul 0 show -m umd.context,kmd.drv run.log; says out ' umd\.context ' ' kmd\.drv '; hushes out ' umd\.mem '
     ul 0 show -c 2 run.log; says out 'ctx=2 '; hushes out 'ctx=1 '
     for code in UMD_ERR_HW_HANG HW_HANG -4000 'UMD_ERR_HW_*' hw -4999..-4000; do
-        ul 0 show -C "$code" run.log; silent; lines out 1; says out 'UMD_ERR_HW_HANG:'
+        ul 0 show -C "$code" run.log; silent; lines out 2; says out 'ended UMD_ERR_HW_HANG: end=delivered call=umd'
+        ul 0 show -l error -C "$code" run.log; silent; lines out 1; says out 'UMD_ERR_HW_HANG:'
     done
     id=$(grep -o 'rec=[^:]*:[0-9]*:[0-9]*' out); id=${id#rec=}
     ul 0 show -r "$id" run.log; says out UMD_ERR_HW_HANG
@@ -184,7 +185,7 @@ assert len(f) == 1 and f[0]["code_name"] == "UMD_ERR_HW_HANG" and f[0]["record"]
 stats)
     UMD_LOG_FILE=run.log UMD_LOG_JSON=run.json UMD_LOG_LEVEL=debug training 3 --faults "$hang"
     ul 0 stats run.log; silent
-    says out '^[0-9]+ records from 20.* to 20.*/s' '^lost on the way: 0 dropped' '^ERROR +[0-9]+ ' '^kmd\.reset +[0-9]+ ' '^UMD_ERR_HW_HANG +1 +1 ' '^[0-9]+\.[0-9]+ '
+    says out '^[0-9]+ records from 20.* to 20.*/s' '^lost on the way: 0 dropped' '^ERROR +[0-9]+ ' '^kmd\.reset +[0-9]+ ' '^UMD_ERR_HW_HANG +2 +1 ' '^[0-9]+\.[0-9]+ '
     ul 0 stats --json run.json
     want=$(grep -vc '^#' run.log)
     json "r = json.load(sys.stdin); assert r['records'] == $want and sum(m['records'] for m in r['modules']) == $want and r['dropped'] == 0"

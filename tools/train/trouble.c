@@ -232,7 +232,9 @@ static bool story_figure(const struct story *s, const char *keys, char *out, siz
 
     for (uint32_t i = 0; i < s->count; i++) {
         if (umdErrorDetailFigure(&s->all[i], keys, &f) && f.text[0]) {
-            snprintf(out, out_B, "%s", f.text);
+            size_t n = strnlen(f.text, out_B - 1);
+            memcpy(out, f.text, n);
+            out[n] = '\0';
             return true;
         }
     }

@@ -84,7 +84,7 @@ static size_t code_name_length(const char *text)
 
 void log_rec_find_code(struct log_rec *rec)
 {
-    static const char *const before[] = { "", "absorbed ", "a record was swallowed: nobody saw " };
+    static const char *const before[] = { "", "ended ", "absorbed ", "a record was swallowed: nobody saw " };
 
     if (*rec->code_name || !rec->id.seq)
         return;

@@ -120,8 +120,79 @@ static bool take_raise(struct story *s, const struct log_rec *rec)
     return log_rec_copy(&s->raised, rec);
 }
 
+/* The next part of *at up to the mark, which is replaced by an end; NULL: there is none. */
+static char *part(char **at, char mark)
+{
+    char *begin = *at, *end = begin ? strchr(begin, mark) : NULL;
+
+    if (!begin || (!end && mark != ' '))
+        return NULL;
+    if (end)
+        *end = '\0';
+    *at = end ? end + 1 : NULL;
+    return begin;
+}
+
+/* "umd:umd_device_ioctl:device.c:120:-4002>-4002 ..." */
+static bool take_hops(struct story *s, const char *text)
+{
+    uint32_t room = 1;
+
+    if (s->hops || !*text)
+        return true;
+    for (const char *c = text; *c; c++)
+        room += *c == ' ';
+    s->hops = calloc(room, sizeof(*s->hops));
+    s->hop_text = strdup(text);
+    if (!s->hops || !s->hop_text)
+        return false;
+    for (char *at = s->hop_text; at;) {
+        struct story_hop h = { 0 };
+        char *one = part(&at, ' ');
+        h.layer = part(&one, ':');
+        h.func = part(&one, ':');
+        h.file = part(&one, ':');
+        const char *line = part(&one, ':'), *in = part(&one, '>');
+        if (!h.layer || !h.func || !h.file || !line || !in || !one)
+            continue; /* a torn line */
+        h.line = (uint32_t)strtoul(line, NULL, 10);
+        h.in = umdStatusName((umdStatus)atoi(in));
+        h.out = umdStatusName((umdStatus)atoi(one));
+        s->hops[s->hop_count++] = h;
+    }
+    return true;
+}
+
+/* "ended CODE: end=delivered call=umdX hops=...": all that the end of a record tells. */
+static bool take_ended(struct story *s, const struct log_rec *rec)
+{
+    const char *cursor = rec->message;
+    bool ok = true;
+    umdFigure f;
+
+    while (ok && umdFigureNext(&cursor, &f)) {
+        if (!strcmp(f.key, "end"))
+            s->end = !strcmp(f.text, "delivered") ? STORY_DELIVERED : !strcmp(f.text, "absorbed") ? STORY_ABSORBED : STORY_SWALLOWED;
+        else if (!strcmp(f.key, "call"))
+            ok = set_text(&s->api, f.text);
+        else if (!strcmp(f.key, "reason"))
+            ok = set_text(&s->end_text, f.text);
+        else if (!strcmp(f.key, "hops"))
+            ok = take_hops(s, f.text);
+        else if (!strcmp(f.key, "repeat") && f.uint_value >= s->times)
+            s->times = f.uint_value + 1;
+        else if (!strcmp(f.key, "origin"))
+            ok = set_text(&s->out_code, rec->code_name);
+    }
+    if (ok && s->end == STORY_DELIVERED && s->api)
+        ok = set_text(&s->end_text, s->api);
+    return ok;
+}
+
 static bool take_end(struct story *s, const struct log_rec *rec)
 {
+    if (begins(rec->message, "ended "))
+        return take_ended(s, rec);
     if (begins(rec->message, "absorbed ")) {
         const char *why = strstr(rec->message, ": ");
         s->end = STORY_ABSORBED;
@@ -140,7 +211,7 @@ bool story_book_add(struct story_book *book, const struct log_rec *rec)
         return false;
     s->last_ns = rec->real_ns > s->last_ns ? rec->real_ns : s->last_ns;
     take_cause(s, rec);
-    if (begins(rec->message, "absorbed ") || begins(rec->message, "a record was swallowed")) {
+    if (begins(rec->message, "ended ") || begins(rec->message, "absorbed ") || begins(rec->message, "a record was swallowed")) {
         if (!take_end(s, rec))
             return false;
     } else if (*rec->code_name && begins(rec->message, rec->code_name)) {

@@ -73,6 +73,7 @@ static void deliver(struct umd_diag_thread *t, const char *name, umdStatus st)
         umd_record_add_hop(&s->rec, "umd", name, "", 0, (umdStatus)s->rec.code, st);
     UMD_COPY_STR(s->rec.api, name);
     umd_record_end(s, UMD_RECORD_DELIVERED);
+    umd_record_log_delivered(s);
     t->last = s->rec;
     t->have_last = true;
     t->last_nested = t->depth > 0;

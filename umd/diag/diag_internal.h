@@ -27,6 +27,7 @@ struct umd_call_entry {
 struct umd_record_scope {
     bool open;
     bool taken;         /* umd_record_take_cause named it */
+    bool quiet;         /* one of too many: neither its begin nor its end is logged */
     umdErrorDetail rec;
 };
 
@@ -54,6 +55,8 @@ struct umd_diag_thread {
     uint64_t call_seq;
     struct umd_call_entry calls[UMD_CALLS];
     uint64_t call_at[16];       /* call_seq of the calls under way, by depth */
+    uintptr_t stack_begin, stack_end;   /* equal: not known */
+    umdRecordId scene_of;       /* the record whose scene this thread took last */
     struct umd_log_ring *ring;
     uint32_t busy;              /* an entry is being put: a signal handler that logs now must keep off the ring */
     uint32_t ordinal, ordinal_epoch; /* logical thread id of stepped runs */
@@ -97,17 +100,57 @@ void umd_callring_each(const struct umd_diag_thread *t, void (*fn)(void *arg, ui
 
 /* record.c */
 struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t);
-void umd_record_end(struct umd_record_scope *s, umdRecordEnd end);
+bool umd_power_of_ten(uint32_t n);
 bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st);
 void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
 void umd_record_step_reset(uint64_t seed);
 
+/* record_end.c */
+/* Ends the scope's open record and keeps its last state in the store. */
+void umd_record_end(struct umd_record_scope *s, umdRecordEnd end);
+/* The line that tells of it, at INFO. */
+void umd_record_log_end(umdLogModule *module, const umdErrorDetail *rec, umdRecordEnd end);
+void umd_record_log_delivered(const struct umd_record_scope *s);
+
 /* record_store.c */
 umdRecordId umd_record_id_next(void);
+/* Keeps the latest state of a record. */
 void umd_record_store_put(const umdErrorDetail *rec);
+/* A new record; the errors of its context before it come out, newest first, and it joins them. */
+uint32_t umd_record_store_raised(const umdErrorDetail *rec, umdErrorNote before[UMD_SCENE_ERRORS]);
+void umd_record_store_imported(const umdErrorDetail *rec);
 bool umd_record_store_get(umdRecordId id, umdErrorDetail *out);
-enum umd_record_counter { UMD_COUNT_RAISED, UMD_COUNT_DELIVERED, UMD_COUNT_ABSORBED, UMD_COUNT_SWALLOWED, UMD_COUNT_COUNT };
-void umd_record_count(enum umd_record_counter which, int64_t by);
+/* record_count.c */
+enum umd_record_counter { UMD_COUNT_RAISED, UMD_COUNT_DELIVERED, UMD_COUNT_ABSORBED, UMD_COUNT_SWALLOWED, UMD_COUNT_RETRIED, UMD_COUNT_UNLOGGED,
+                          UMD_COUNT_COUNT };
+void umd_record_count(enum umd_record_counter which, int32_t code, int64_t by);
+/* False: as many as a second may have of this code from this place have been logged; it is counted, and told of later. */
+bool umd_limit_pass(const umdErrorDetail *rec, umdLogLevel level);
+/* There are some to tell of. */
+bool umd_limit_pending(void);
+struct umd_limit_told {
+    umdLogLevel level;
+    int32_t code;
+    uint32_t line;
+    char module[16], func[48], file[48], message[160];
+};
+/* The next of those whose period is over (all: any), to be logged by the caller. False: none. Any lock below rank 95 may be held. */
+bool umd_limit_take(uint64_t now_ns, bool all, struct umd_limit_told *out);
+void umd_limit_reset(void);
+void umd_limit_atfork(int stage);
+
+/* scene.c */
+/* Frame of a function of this library that the one which raised has called. */
+void umd_scene_take(struct umd_diag_thread *t, const umdErrorDetail *rec, const void *frame, const umdErrorNote *errors, uint32_t error_count);
+/* A record of elsewhere is met by a public call of this thread: its calls become the scene's, if it has none. */
+void umd_scene_met(struct umd_diag_thread *t, umdRecordId id);
+bool umd_scene_known(umdRecordId id);
+void umd_scene_pin(umdRecordId id);
+void umd_scene_reset(void);
+void umd_scene_stack_bounds(struct umd_diag_thread *t);
+/* "libumd.so.0+0x1234 umdMemFree+0x20"; no address of this run. */
+size_t umd_scene_frame_format(uint64_t frame, char *buf, size_t size);
+/* record_store.c */
 void umd_record_store_atfork(int stage); /* 0 prepare, 1 parent, 2 child */
 
 /* figures.c: formats figures, quoting and escaping as the grammar wants; returns their length, which is less than size. */
@@ -130,6 +173,8 @@ struct umd_log_text {
 };
 void umd_log_text(const struct umd_log_text *text);
 void umd_log_step_reset(void);
+/* Tells of all failures that were too many to be logged one by one, without waiting for the end of their period. */
+void umd_log_tell_held(void);
 
 static inline void umd_copy_str(char *dst, size_t size, const char *src)
 {

@@ -58,6 +58,16 @@ static void thread_end(void *arg)
     umd_diag_free(t);
 }
 
+/* The thread that ends the process has no such end; the log is still written behind this. */
+__attribute__((destructor(120))) static void process_end(void)
+{
+    struct umd_diag_thread *t = umd_diag_self;
+
+    for (uint32_t i = 0; t && i < UMD_SCOPES; i++)
+        if (t->scopes[i].open)
+            umd_record_end(&t->scopes[i], UMD_RECORD_SWALLOWED);
+}
+
 __attribute__((constructor(101))) static void make_key(void) { key_made = pthread_key_create(&key, thread_end) == 0; }
 
 struct umd_diag_thread *umd_diag_thread_peek(void) { return umd_diag_self; }
@@ -75,6 +85,8 @@ struct umd_diag_thread *umd_diag_thread_get(void)
         umd_diag_free(t);
         t = NULL;
     }
+    if (t)
+        umd_scene_stack_bounds(t);
     umd_diag_self = t;
     if (t) {
         t->host_tid = umd_diag_host_tid();

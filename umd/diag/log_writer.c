@@ -136,6 +136,19 @@ static void tell_dropped_locked(const struct now *now)
     dropped_told_ns = now->pair.mono_ns;
 }
 
+/* Failures that were too many to be logged one by one. */
+static void tell_held_locked(bool all)
+{
+    struct umd_limit_told held;
+    const uint64_t mono = umd_sys()->mono_ns(), real = umd_sys()->real_ns();
+
+    while (umd_limit_take(mono, all, &held))
+        umd_log_sinks_put(&(struct umd_log_line){
+            .level = held.level, .module = held.module, .func = held.func, .file = held.file, .line = held.line, .code = held.code,
+            .message = held.message, .mono_ns = mono, .real_ns = real, .observed_ns = real, .pid = umd_sys()->pid(), .tid = umd_sys()->tid(),
+        });
+}
+
 /* What is in the rings at this moment, oldest first. Returns how many. */
 static uint32_t drain_locked(void)
 {
@@ -160,6 +173,8 @@ static uint32_t drain_locked(void)
     put_folded_locked(&now);
     umd_log_ring_reap();
     tell_dropped_locked(&now);
+    if (umd_limit_pending())
+        tell_held_locked(atomic_load(&stop) || atomic_load(&state) == WRITER_STOPPED);
     umd_log_sinks_flush();
     atomic_store(&sinks_pending, umd_log_sinks_pending());
     return count;
@@ -201,7 +216,8 @@ static void wait_for_work(int fd, bool had_work)
         atomic_store(&umd_log_writer_awake, false);
         if (have_barrier)
             (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-        timeout_ms = !umd_log_rings_empty() ? 0 : have_barrier && !atomic_load(&sinks_pending) && !umd_log_control_paused() ? -1 : 1000;
+        const bool may_sleep = have_barrier && !atomic_load(&sinks_pending) && !umd_limit_pending() && !umd_log_control_paused();
+        timeout_ms = !umd_log_rings_empty() ? 0 : may_sleep ? -1 : 1000;
     }
     if (!atomic_load(&urgent) && !atomic_load(&stop))
         sleep_on(fd, timeout_ms);
@@ -365,6 +381,17 @@ void umdLogGetStats(umdLogStats *stats_out)
         return;
     *stats_out = (umdLogStats){ .records = atomic_load(&records), .dropped = umd_log_dropped(), .emergency = umd_emergency_count() };
     umd_log_sinks_stats(stats_out);
+}
+
+void umd_log_tell_held(void)
+{
+    if (!umd_diag_enter())
+        return;
+    umd_mutex_lock(&drain_lock);
+    tell_held_locked(true);
+    umd_log_sinks_flush();
+    umd_mutex_unlock(&drain_lock);
+    umd_diag_leave();
 }
 
 void umd_log_step_reset(void)

@@ -40,35 +40,6 @@ const char *umd_record_api_name(const struct umd_diag_thread *t)
     return call->site ? call->site->name : "";
 }
 
-static void log_swallowed(const umdErrorDetail *rec)
-{
-    char message[192];
-
-    snprintf(message, sizeof(message), "a record was swallowed: nobody saw %s of %s", umdStatusName((umdStatus)rec->code), rec->func);
-    umd_log_text(&(struct umd_log_text){
-        .level = UMD_LOG_ERROR, .module = "diag.record", .func = rec->func, .file = rec->file, .line = rec->line, .code = rec->code,
-        .context_id = rec->context_id, .record = rec->id, .message = message,
-    });
-}
-
-/* Ends the scope's open record and keeps its last state in the store. */
-void umd_record_end(struct umd_record_scope *s, umdRecordEnd end)
-{
-    static const enum umd_record_counter counter[] = {
-        [UMD_RECORD_DELIVERED] = UMD_COUNT_DELIVERED,
-        [UMD_RECORD_ABSORBED] = UMD_COUNT_ABSORBED,
-        [UMD_RECORD_SWALLOWED] = UMD_COUNT_SWALLOWED,
-    };
-
-    s->rec.end = end;
-    s->open = false;
-    s->taken = false;
-    umd_record_count(counter[end], 1);
-    umd_record_store_put(&s->rec);
-    if (end == UMD_RECORD_SWALLOWED)
-        log_swallowed(&s->rec);
-}
-
 /* The record of a public call of ours, made inside another one, goes on with the outer call. */
 bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st)
 {
@@ -81,7 +52,7 @@ bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st)
     s->open = true;
     s->taken = false;
     t->last_nested = false;
-    umd_record_count(UMD_COUNT_DELIVERED, -1);
+    umd_record_count(UMD_COUNT_DELIVERED, (int32_t)st, -1);
     return true;
 }
 
@@ -94,13 +65,15 @@ static umdLogLevel level_of(umdSeverity severity)
     return level[severity];
 }
 
-/* The one log line of a record, and its copy in the emergency ring, which comes first (C7). */
+/* The log line of a record's begin, and its copy in the emergency ring, which comes first (C7). */
 static void announce(umdLogModule *module, const umdErrorDetail *rec)
 {
-    char message[UMD_RECORD_TEXT + UMD_RECORD_FIGURES + 96];
-    umdLogLevel level = level_of(rec->advice.severity);
+    char message[UMD_RECORD_TEXT + UMD_RECORD_FIGURES + 160];
+    const umdLogLevel level = level_of(rec->advice.severity);
     int n = snprintf(message, sizeof(message), "%s: %s %s", umdStatusName((umdStatus)rec->code), rec->text, rec->figures);
 
+    if (rec->cause.seq && n > 0 && (size_t)n < sizeof(message))
+        n += snprintf(message + n, sizeof(message) - (size_t)n, " cause=%08x:%u:%" PRIu64, rec->cause.boot, rec->cause.pid, rec->cause.seq);
     if (rec->repeat && n > 0 && (size_t)n < sizeof(message))
         snprintf(message + n, sizeof(message) - (size_t)n, " repeat=%u", rec->repeat);
     if (level == UMD_LOG_ERROR)
@@ -116,7 +89,7 @@ static void announce(umdLogModule *module, const umdErrorDetail *rec)
     });
 }
 
-static bool power_of_ten(uint32_t n)
+bool umd_power_of_ten(uint32_t n)
 {
     while (n && n % 10 == 0)
         n /= 10;
@@ -147,8 +120,8 @@ static bool fold(struct umd_diag_thread *t, struct umd_record_scope *s, const um
 /* Too little memory for the thread's state: the failure still reaches the emergency ring and the caller. */
 static umdStatus raise_without_state(umdLogModule *module, const char *func, const char *file, int line, umdStatus code)
 {
-    umd_record_count(UMD_COUNT_RAISED, 1);
-    umd_record_count(UMD_COUNT_DELIVERED, 1);
+    umd_record_count(UMD_COUNT_RAISED, code, 1);
+    umd_record_count(UMD_COUNT_DELIVERED, code, 1);
     umd_emergency_put(&(struct umd_emergency_note){
         .module = module->name, .func = func, .file = file, .line = (uint32_t)line, .code = code,
         .message = "raised where the diagnosis library had no memory",
@@ -178,7 +151,28 @@ struct origin {
     int line;
     umdStatus code;
     umdRecordId cause;
+    const void *frame; /* of the function here that was called */
 };
+
+/* Keeps the record and its scene. False: it is one of so many that it is not logged. */
+static bool keep(struct umd_diag_thread *t, struct umd_record_scope *s, const struct origin *o, bool folded)
+{
+    umdErrorNote before[UMD_SCENE_ERRORS];
+    uint32_t count = 0;
+
+    if (folded)
+        umd_record_store_put(&s->rec);
+    else
+        count = umd_record_store_raised(&s->rec, before);
+    if (folded && !umd_power_of_ten(s->rec.repeat))
+        return false; /* its scene was taken the first time */
+    if (!folded || !umd_scene_known(s->rec.id))
+        umd_scene_take(t, &s->rec, o->frame, before, count);
+    const umdLogLevel level = level_of(s->rec.advice.severity);
+    if (level != UMD_LOG_ERROR && (int)level > atomic_load_explicit(&o->module->level, memory_order_relaxed))
+        return true; /* nobody listens: nothing to save */
+    return folded || umd_limit_pass(&s->rec, level);
+}
 
 static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct origin *o, const umdSeverity *severity, const char *fmt, va_list ap)
 {
@@ -192,6 +186,8 @@ static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct ori
     if (s->open) {
         bool linked = o->cause.seq && umd_id_equal(o->cause, s->rec.id);
         umd_record_end(s, linked ? UMD_RECORD_DELIVERED : UMD_RECORD_SWALLOWED);
+        if (linked) /* lives on as a cause */
+            umd_record_log_delivered(s);
     }
     fill(&fresh, t, o->module, o->func, o->file, o->line, o->code, o->cause);
     if (severity)
@@ -209,9 +205,9 @@ static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct ori
     s->open = true;
     s->taken = false;
     t->last_nested = false;
-    umd_record_count(UMD_COUNT_RAISED, 1);
-    umd_record_store_put(&s->rec);
-    if (!folded || power_of_ten(s->rec.repeat))
+    umd_record_count(UMD_COUNT_RAISED, o->code, 1);
+    s->quiet = !keep(t, s, o, folded);
+    if (!s->quiet)
         announce(o->module, &s->rec);
     errno = saved;
     return o->code;
@@ -223,7 +219,7 @@ umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *f
     va_list ap;
 
     va_start(ap, fmt);
-    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause }, NULL, fmt, ap);
+    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause, __builtin_frame_address(0) }, NULL, fmt, ap);
     va_end(ap);
     return st;
 }
@@ -234,7 +230,7 @@ umdStatus umd_record_raise_mild(umdLogModule *module, const char *func, const ch
     va_list ap;
 
     va_start(ap, fmt);
-    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause }, &severity, fmt, ap);
+    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause, __builtin_frame_address(0) }, &severity, fmt, ap);
     va_end(ap);
     return st;
 }
@@ -281,15 +277,8 @@ void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why)
         return;
     UMD_COPY_STR(s->rec.absorbed, why);
     umd_record_end(s, UMD_RECORD_ABSORBED);
-    bool tell = !s->rec.repeat || power_of_ten(s->rec.repeat); /* as its raise was: polling must not fill the log */
-    if (tell && atomic_load_explicit(&module->level, memory_order_relaxed) >= UMD_LOG_INFO) {
-        char message[256];
-        snprintf(message, sizeof(message), "absorbed %s: %s", umdStatusName((umdStatus)s->rec.code), why);
-        umd_log_text(&(struct umd_log_text){
-            .level = UMD_LOG_INFO, .module = module->name, .func = s->rec.func, .file = s->rec.file, .line = s->rec.line,
-            .code = s->rec.code, .context_id = s->rec.context_id, .record = s->rec.id, .message = message,
-        });
-    }
+    if (!s->quiet) /* as its begin was: polling must not fill the log */
+        umd_record_log_end(module, &s->rec, UMD_RECORD_ABSORBED);
     errno = saved;
 }
 

@@ -68,6 +68,12 @@ UMD_API void umd_figures_append(char *figures, size_t size, const char *fmt, ...
 /** Refines the advice of the thread's open record (largest size that fits, delay, ...). */
 UMD_API void umd_record_set_largest_fit(uint64_t size_B);
 
+/**
+ * Calls will go on to fail because of this record: it and the first of its causes are kept beyond the last 256, the last 32 of them, those of
+ * devices longer than those of contexts.
+ */
+UMD_API void umd_record_pin(const umdErrorDetail *detail, bool device);
+
 /* ---- Crossing a carrier ---- */
 
 /** A fresh record scope on this thread, and the outer one back. Nest at most 4. */

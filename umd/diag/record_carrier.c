@@ -89,8 +89,10 @@ umdStatus umd_record_import(const umdErrorDetail *detail)
     s->rec = copy;
     s->open = true;
     s->taken = false;
+    s->quiet = copy.repeat && !umd_power_of_ten(copy.repeat);
     t->last_nested = false;
-    umd_record_count(UMD_COUNT_RAISED, 1); /* raised as far as this side can tell: it has to end here too */
-    umd_record_store_put(&copy);
+    umd_record_count(UMD_COUNT_RAISED, copy.code, 1); /* raised as far as this side can tell: it has to end here too */
+    umd_record_store_imported(&copy);
+    umd_scene_met(t, copy.id);
     return (umdStatus)copy.code;
 }

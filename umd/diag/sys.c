@@ -357,6 +357,7 @@ void umd_sys_step_end(void)
     assert(depth);
     if (depth != 1)
         return;
+    umd_log_tell_held(); /* with the clock of the run */
     atomic_store(&stepped, false);
     umd_log_step_reset();
 }

@@ -227,9 +227,9 @@ static void json_has_the_names_of_opentelemetry(void **state)
     umdLogMessage(UMD_LOG_WARN, "ccl", 8, "0123456789abcdef0123456789abcdef", "bad \"bytes\" \xff\n\\ end");
     umdLogMessage(UMD_LOG_INFO, "ccl", 8, "not-an-id", "x");
     char *text = strdup(logged(path));
-    struct json_object *lines[3];
+    struct json_object *lines[4];
     char *save = NULL;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         const char *line = strtok_r(i ? NULL : text, "\n", &save);
         assert_non_null(line);
         lines[i] = json_tokener_parse(line);
@@ -253,10 +253,16 @@ static void json_has_the_names_of_opentelemetry(void **state)
     assert_string_equal(json_object_get_string(get(get(lines[0], "Resource"), "service.name")), "petrel");
     assert_int_equal(json_object_get_int(get(get(lines[0], "Resource"), "process.pid")), getpid());
     assert_string_equal(json_object_get_string(get(get(lines[0], "InstrumentationScope"), "Name")), "umd.test.log");
-    assert_string_equal(json_object_get_string(get(lines[1], "TraceId")), "0123456789abcdef0123456789abcdef");
-    assert_string_equal(json_object_get_string(get(lines[1], "Body")), "bad \"bytes\" \xef\xbf\xbd \\ end");
-    assert_string_equal(json_object_get_string(get(get(lines[2], "Attributes"), "petrel.trace_id")), "not-an-id");
-    for (int i = 0; i < 3; i++)
+    a = get(get(lines[1], "Attributes"), "petrel.figures"); /* how it ended */
+    assert_string_equal(json_object_get_string(get(a, "end")), "delivered");
+    assert_string_equal(json_object_get_string(get(a, "call")), "umdA");
+    assert_string_equal(json_object_get_string(get(a, "hops")), "");
+    assert_string_equal(json_object_get_string(get(get(lines[1], "Attributes"), "petrel.record")),
+                        json_object_get_string(get(get(lines[0], "Attributes"), "petrel.record")));
+    assert_string_equal(json_object_get_string(get(lines[2], "TraceId")), "0123456789abcdef0123456789abcdef");
+    assert_string_equal(json_object_get_string(get(lines[2], "Body")), "bad \"bytes\" \xef\xbf\xbd \\ end");
+    assert_string_equal(json_object_get_string(get(get(lines[3], "Attributes"), "petrel.trace_id")), "not-an-id");
+    for (int i = 0; i < 4; i++)
         json_object_put(lines[i]);
     free(text);
     umdLogCloseFile(UMD_LOG_FORMAT_JSON);
