@@ -56,6 +56,8 @@ extern _Atomic(bool) umd_log_has_writer __attribute__((visibility("hidden"))), u
 /* True: nobody drains the rings, so the caller writes by itself. */
 bool umd_log_is_sync(void);
 void umd_log_write_now(struct umd_log_line *line);
+/* umdLogFlush; false: the time was over. */
+bool umd_log_flush_for(uint32_t timeout_ms);
 /* Takes out of the rings what is there, by the calling thread. */
 void umd_log_drain(void);
 /* The writer looks at the control socket anew. */

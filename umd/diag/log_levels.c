@@ -132,7 +132,10 @@ void umd_log_module_register(umdLogModule *module, umdLogSite *sites, umdLogSite
 /* The module's texts may be unmapped next: what names them has to be out first. */
 void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites)
 {
-    umdLogFlush(2000);
+    static _Atomic(bool) held_up; /* by a sink that blocks: all modules go at exit, and only the first waits */
+
+    if (!atomic_load(&held_up))
+        atomic_store(&held_up, !umd_log_flush_for(2000));
     umd_mutex_lock(&registry_lock);
     for (umdLogModule **at = &modules; *at; at = &(*at)->next) {
         if (*at == module) {

@@ -354,14 +354,14 @@ bool umd_log_drain_lock_for(uint32_t timeout_ms) { return umd_mutex_lock_for(&dr
 void umd_log_drain_unlock(void) { umd_mutex_unlock(&drain_lock); }
 void umd_log_drain_assert_held(void) { umd_mutex_assert_held(&drain_lock); }
 
-void umdLogFlush(uint32_t timeout_ms)
+bool umd_log_flush_for(uint32_t timeout_ms)
 {
     if (umd_diag_inside())
-        return;
+        return true;
     int now = atomic_load(&state);
     if (now == WRITER_NONE || now == WRITER_SYNC || now == WRITER_STOPPED) {
         drain();
-        return;
+        return true;
     }
     umd_mutex_lock(&flush_lock);
     uint64_t mine = ++flush_wanted;
@@ -372,8 +372,12 @@ void umdLogFlush(uint32_t timeout_ms)
     while (flush_done < mine)
         if (!umd_cond_wait(&flush_cond, &flush_lock, (uint64_t)timeout_ms * 1000000u))
             break;
+    bool done = flush_done >= mine;
     umd_mutex_unlock(&flush_lock);
+    return done;
 }
+
+void umdLogFlush(uint32_t timeout_ms) { (void)umd_log_flush_for(timeout_ms); }
 
 void umdLogGetStats(umdLogStats *stats_out)
 {

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* test_log_config.c - configuration file, environment over it, trace context. This program runs itself anew for each case. */
+#include "diag_fixture.h"
+
+UMD_LOG_MODULE("umd.test.config");
+
+static char text[16384];
+
+/* This program again, with an environment; what it logs is in main below. */
+static const char *rerun(const char *environment)
+{
+    char command[2048], self[256];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    assert_true(n > 0);
+    self[n] = '\0';
+    snprintf(command, sizeof(command), "env -u UMD_LOG_CONSOLE -u XDG_CONFIG_HOME %s %s rerun 2>&1", environment, self);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    size_t used = fread(text, 1, sizeof(text) - 1, f);
+    text[used] = '\0';
+    assert_int_equal(pclose(f), 0);
+    return text;
+}
+
+static const char *written(const char *name, const char *content)
+{
+    const char *path = scratch(name);
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    fputs(content, f);
+    fclose(f);
+    return path;
+}
+
+static void the_file_sets_and_the_environment_counts(void **state)
+{
+    char environment[1024], content[1024], log[160];
+
+    (void)state;
+    snprintf(log, sizeof(log), "%s", scratch("a.log"));
+    snprintf(content, sizeof(content), "; a comment\n[other]\nUMD_LOG_CONSOLE = loud\n[log]\n  UMD_LOG_FILE = %s\n  UMD_LOG_CONSOLE = info\nUMD_LOG_FILE_LEVEL=error\n", log);
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG=%s", written("a.ini", content));
+    const char *out = rerun(environment);
+    assert_non_null(strstr(out, "info x=1"));
+    assert_null(strstr(out, "setting ignored"));
+    assert_null(strstr(slurp(log), "warn x=2"));
+    assert_non_null(strstr(slurp(log), "error x=3"));
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG=%s UMD_LOG_CONSOLE=error UMD_LOG_FILE=", written("a.ini", content));
+    unlink(log);
+    out = rerun(environment);
+    assert_null(strstr(out, "info x=1"));
+    assert_non_null(strstr(out, "error x=3"));
+    assert_int_equal(access(log, F_OK), -1); /* the empty one undoes the file's */
+}
+
+static void mistakes_are_told_with_their_line(void **state)
+{
+    char environment[1024], long_line[400];
+
+    (void)state;
+    memset(long_line, 'x', sizeof(long_line) - 1);
+    long_line[sizeof(long_line) - 1] = '\0';
+    char content[2048];
+    snprintf(content, sizeof(content), "[log]\nUMD_LOG_KEEP = many\nUMD_LOG_SPEED = 9\nUMD_LOG_LEVEL = loud\n%s\nUMD_LOG_ROTATE = weekly\nUMD_LOG_CONSOLE = info\nno value here\n",
+             long_line);
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG=%s", written("bad.ini", content));
+    const char *out = rerun(environment);
+    assert_non_null(strstr(out, "key=UMD_LOG_KEEP value=\"many\" file=\""));
+    assert_non_null(strstr(out, "bad.ini\" line=2 reason=\"not a number from 0 to 1000\""));
+    assert_non_null(strstr(out, "line=3 reason=\"no such setting\""));
+    assert_non_null(strstr(out, "line=4 reason=\"levels are"));
+    assert_non_null(strstr(out, "line=5 reason=\"line too long\""));
+    assert_non_null(strstr(out, "line=6 reason=\"daily, hourly or off\""));
+    assert_non_null(strstr(out, "line=8 reason=\"neither [section] nor key = value\""));
+    assert_int_equal(count_of(out, "setting ignored"), 6);
+    assert_non_null(strstr(out, "info x=1")); /* the rest holds */
+}
+
+static void the_file_is_looked_for(void **state)
+{
+    char environment[1024], home[160], path[500];
+
+    (void)state;
+    snprintf(home, sizeof(home), "%s", scratch("home"));
+    snprintf(path, sizeof(path), "mkdir -p %s/.config/petrel && printf '[log]\\nUMD_LOG_CONSOLE=info\\n' > %s/.config/petrel/petrel.ini", home, home);
+    assert_int_equal(system(path), 0);
+    snprintf(environment, sizeof(environment), "-u PETREL_CONFIG HOME=%s", home);
+    assert_non_null(strstr(rerun(environment), "info x=1"));
+    snprintf(environment, sizeof(environment), "-u PETREL_CONFIG XDG_CONFIG_HOME=%s/.config HOME=/nonexistent", home);
+    assert_non_null(strstr(rerun(environment), "info x=1"));
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG= HOME=%s", home);
+    assert_null(strstr(rerun(environment), "info x=1"));
+    const char *out = rerun("PETREL_CONFIG=/nonexistent/petrel.ini");
+    assert_int_equal(count_of(out, "setting ignored key=PETREL_CONFIG"), 1);
+    assert_non_null(strstr(out, "No such file or directory"));
+    out = rerun("PETREL_CONFIG=/tmp");
+    assert_non_null(strstr(out, "not a file"));
+}
+
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+#define SPAN "b7ad6b7169203331"
+
+static void the_trace_context_is_in_every_line(void **state)
+{
+    char environment[1024], json[160], log[160];
+
+    (void)state;
+    snprintf(json, sizeof(json), "%s", scratch("trace.json"));
+    snprintf(log, sizeof(log), "%s", scratch("trace.log"));
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG= UMD_LOG_CONSOLE=off UMD_LOG_JSON=%s UMD_LOG_FILE=%s TRACEPARENT=00-" TRACE "-" SPAN "-01", json, log);
+    rerun(environment);
+    const char *all = slurp(json);
+    unsigned lines = count_of(all, "\n");
+    assert_true(lines >= 4);
+    assert_int_equal(count_of(all, "\"TraceId\":\"" TRACE "\",\"SpanId\":\"" SPAN "\",\"TraceFlags\":1"), lines - 1);
+    const char *own = strstr(all, "\"TraceId\":\"0123456789abcdef0123456789abcdef\""); /* umdLogMessage's goes before, with no span */
+    assert_non_null(own);
+    assert_int_equal(strncmp(own + 44, ",\"SeverityNumber\"", 17), 0);
+    all = slurp(log);
+    assert_int_equal(count_of(all, " trace=" TRACE " span=" SPAN ": "), lines - 1);
+    assert_int_equal(count_of(all, " trace=0123456789abcdef0123456789abcdef: "), 1);
+}
+
+static void a_malformed_trace_context_is_one_warning(void **state)
+{
+    static const char *const bad[] = {
+        "00-" TRACE "-" SPAN "-0", "00-" TRACE "-" SPAN "-01-", "00-" TRACE "-" SPAN "-01-what", "ff-" TRACE "-" SPAN "-01",
+        "00-00000000000000000000000000000000-" SPAN "-01", "00-" TRACE "-0000000000000000-01", "00-0AF7651916CD43DD8448EB211C80319C-" SPAN "-01",
+        "00-" TRACE "_" SPAN "-01", "00-" TRACE "-" SPAN "-zz", "nonsense",
+    };
+    char environment[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        snprintf(environment, sizeof(environment), "PETREL_CONFIG= TRACEPARENT=%s", bad[i]);
+        if (count_of(rerun(environment), "setting ignored key=TRACEPARENT") != 1)
+            fail_msg("%s: %s", bad[i], text);
+    }
+    /* A later version may say more behind the fourth field. */
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG= TRACEPARENT=01-" TRACE "-" SPAN "-01-more");
+    assert_int_equal(count_of(rerun(environment), "setting ignored"), 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_file_sets_and_the_environment_counts), cmocka_unit_test(mistakes_are_told_with_their_line),
+        cmocka_unit_test(the_file_is_looked_for), cmocka_unit_test(the_trace_context_is_in_every_line),
+        cmocka_unit_test(a_malformed_trace_context_is_one_warning),
+    };
+
+    if (argc > 1 && strcmp(argv[1], "rerun") == 0) {
+        UMD_LOG(UMD_LOG_INFO, "info x=%d", 1);
+        UMD_LOG(UMD_LOG_WARN, "warn x=%d", 2);
+        UMD_LOG(UMD_LOG_ERROR, "error x=%d", 3);
+        umdLogMessage(UMD_LOG_WARN, "ccl", 0, "0123456789abcdef0123456789abcdef", "own trace");
+        return 0;
+    }
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scratch_remove();
+    return failed;
+}
