@@ -36,7 +36,8 @@ bool umd_log_expand_path(char *out, size_t size, const char *path)
 
 /* ---- By call ---- */
 
-#define LOCK_MS 1000u /* a sink that holds the writer up holds a control call up for no longer */
+#define FLUSH_MS 1000u
+#define LOCK_MS 5000u   /* a sink that holds the writer up holds a control call up for no longer; a busy host is no reason to fail */
 #define LEVELS_EXPECTED "[module=]off|error|warn|info|debug|trace"
 
 static const enum umd_log_sink_id sink_of_format[] = {
@@ -51,7 +52,7 @@ static umdStatus set_levels(int which, const char *spec)
 
     if (!spec)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=spec");
-    umdLogFlush(LOCK_MS); /* what was logged before goes by the levels before */
+    umdLogFlush(FLUSH_MS); /* what was logged before goes by the levels before */
     if (!umd_log_levels_set(which, spec, UMD_SOURCE_API, &bad))
         return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=levels value=\"%.200s\" position=%zu expected=\"" LEVELS_EXPECTED "\"", spec, bad);
     return UMD_SUCCESS;
@@ -107,7 +108,7 @@ umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *leve
     struct umd_api_call call = { 0 };
 
     umd_api_enter(&call, "umdLogOpenFile", "path=\"%s\" format=%d levels=\"%s\"", path ? path : "", (int)format, levels ? levels : "");
-    umdLogFlush(LOCK_MS);
+    umdLogFlush(FLUSH_MS);
     return umd_api_exit(&call, open_file(path, format, levels));
 }
 
@@ -116,7 +117,7 @@ void umdLogCloseFile(umdLogFormat format)
     if ((unsigned)format >= FORMATS)
         return;
     enum umd_log_sink_id id = sink_of_format[format];
-    umdLogFlush(LOCK_MS);
+    umdLogFlush(FLUSH_MS);
     umd_log_levels_enable(id, false); /* it takes no line any more, even if it cannot be closed now */
     if (!umd_log_drain_lock_for(LOCK_MS))
         return;
@@ -132,7 +133,7 @@ void umdLogCloseFile(umdLogFormat format)
 
 void umdLogReopen(void)
 {
-    umdLogFlush(LOCK_MS);
+    umdLogFlush(FLUSH_MS);
     if (!umd_log_drain_lock_for(LOCK_MS))
         return;
     umd_log_sinks_reopen();
