@@ -41,7 +41,7 @@
 
 /*
  * fn writes a few key=value figures by the calls below. It runs in a signal handler while other threads go on: it takes no lock, allocates
- * nothing, and reads what is written atomically, or by umd_peek. arg stays valid until the function is taken out.
+ * nothing, and reads nothing that may have been freed. arg stays valid until the function is taken out.
  */
 struct umd_state_out;
 typedef void (*umd_state_fn)(struct umd_state_out *out, const void *arg);

@@ -427,7 +427,7 @@ static void the_snapshot_tells_the_story(void **unused)
     assert_true(strstr(text, "name=\"umdUnderWay\"") < strstr(text, "name=\"umdThing\"")); /* newest first */
     assert_int_equal(count_of(text, "name=\"umdThing\""), 2);                               /* the other thread's, too */
     assert_non_null(strstr(line_with(text, "message=\"crashed"), "address=0x10"));
-    assert_int_equal(count_of(text, "UMD_ERR_PARAM_RANGE: "), 4); /* both threads', in the emergency ring and in the log's tail */
+    assert_int_equal(count_of(text, "message=\"UMD_ERR_PARAM_RANGE: "), 4); /* both threads', in the emergency ring and in the log's tail */
     line = line_with(text, "fmt=\"in the ring still n=%d text=%s\"");
     assert_non_null(strstr(line, "module=\"umd.test\" func=\"run_story\" file=\"test_crash.c\""));
     assert_non_null(strstr(line, "68656c6c6f")); /* "hello" */

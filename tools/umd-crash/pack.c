@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* pack.c - one file of all that tells of a crash, and the command that hands it on. */
+#include "pack.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "archive.h"
+#include "emergency.h"
+#include "show.h"
+
+extern char **environ;
+
+enum { DONE = 0, USAGE = 1, ENVIRONMENT = 2 };
+enum { POLL_MS = 20, KILL_AFTER_MS = 2000, FILES_MAX = 64 };
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* What went in, for the answer. */
+struct bundle {
+    struct archive *a;
+    char dir[64];
+    char names[FILES_MAX][100];
+    size_t count;
+};
+
+static void add(struct bundle *b, const char *name, const void *bytes, size_t n)
+{
+    char full[100];
+
+    if (b->count == FILES_MAX)
+        return;
+    snprintf(full, sizeof(full), "%s/%.*s", b->dir, (int)(sizeof(full) - sizeof(b->dir) - 2), name);
+    for (size_t i = 0, more = 1; i < b->count; i++) /* two logs of one name in two folders */
+        if (strcmp(b->names[i], full) == 0) {
+            snprintf(full, sizeof(full), "%s/%zu-%.*s", b->dir, more++, (int)(sizeof(full) - sizeof(b->dir) - 24), name);
+            i = (size_t)-1;
+        }
+    snprintf(b->names[b->count++], sizeof(full), "%s", full);
+    archive_add(b->a, full, bytes, n);
+}
+
+/* False: it cannot be read; errno says why. */
+static bool add_file(struct bundle *b, const char *name, const char *path)
+{
+    char *bytes = NULL;
+    size_t n = 0, room = 0, got;
+    FILE *f = fopen(path, "rb");
+
+    if (!f)
+        return false;
+    do {
+        if (n == room) {
+            char *more = realloc(bytes, room ? room *= 2 : (room = 65536));
+            if (!more) {
+                free(bytes);
+                fclose(f);
+                errno = ENOMEM;
+                return false;
+            }
+            bytes = more;
+        }
+        got = fread(bytes + n, 1, room - n, f);
+        n += got;
+    } while (got);
+    bool ok = !ferror(f);
+    int err = errno;
+    fclose(f);
+    if (ok)
+        add(b, name, bytes, n);
+    free(bytes);
+    errno = err;
+    return ok;
+}
+
+static void add_story(struct bundle *b, const char *path, const struct crash *c, const struct crash_symbols *s)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    if (!f)
+        return;
+    crash_show(f, base_of(path), c, s);
+    if (fclose(f) == 0)
+        add(b, "story.txt", text, n);
+    free(text);
+}
+
+static void add_build_ids(struct bundle *b, const struct crash_symbols *s)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    if (!f)
+        return;
+    for (size_t i = 0; i < s->module_count; i++)
+        fprintf(f, "%s %s\n", s->modules[i].build_id[0] ? s->modules[i].build_id : "-", s->modules[i].path);
+    if (fclose(f) == 0)
+        add(b, "build-ids.txt", text, n);
+    free(text);
+}
+
+/* That of the same process: a later one with its id has another file. */
+static void add_emergency(struct bundle *b, const struct crash *c)
+{
+    struct umd_emergency_found found[8];
+    uint32_t n = umd_emergency_find((uint32_t)crash_u64(crash_line(c, "crash"), "pid"), found, 8);
+    uint64_t crashed = crash_u64(crash_line(c, "crash"), "real_ns");
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct umd_emergency_head head;
+        if (umd_emergency_read_head(found[i].path, &head) != UMD_SUCCESS || head.start_real_ns > crashed)
+            continue;
+        (void)add_file(b, base_of(found[i].path), found[i].path);
+        return;
+    }
+}
+
+/* ---- Handing on ---- */
+
+static uint64_t now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
+}
+
+/* Until the child has ended or time is over. */
+static bool await_child(pid_t pid, uint64_t until_ms, int *status_out)
+{
+    for (;;) {
+        pid_t r = waitpid(pid, status_out, WNOHANG);
+        if (r == pid || (r < 0 && errno != EINTR))
+            return r == pid;
+        if (now_ms() >= until_ms)
+            return false;
+        (void)poll(NULL, 0, POLL_MS);
+    }
+}
+
+static int hand_on(const char *command, const char *file, int timeout_s)
+{
+    size_t n = strlen(command) + 8;
+    char *line = malloc(n);
+    char *const argv[] = { "sh", "-c", line, "sh", (char *)file, NULL };
+    posix_spawnattr_t attr;
+    pid_t pid;
+    int status = 0;
+
+    if (!line)
+        return ENVIRONMENT;
+    snprintf(line, n, "%s \"$1\"", command);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP); /* what it starts ends with it */
+    int err = posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    free(line);
+    if (err) {
+        fprintf(stderr, "umd-crash: the command cannot be started: %s; the bundle is %s\n", strerror(err), file);
+        return ENVIRONMENT;
+    }
+    if (!await_child(pid, now_ms() + (uint64_t)timeout_s * 1000u, &status)) {
+        kill(-pid, SIGTERM);
+        if (!await_child(pid, now_ms() + KILL_AFTER_MS, &status)) {
+            kill(-pid, SIGKILL);
+            (void)waitpid(pid, &status, 0);
+        }
+        fprintf(stderr, "umd-crash: the command took more than %d s and was ended; the bundle is %s\n", timeout_s, file);
+        return ENVIRONMENT;
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return DONE;
+    fprintf(stderr, "umd-crash: the command failed (%s %d); the bundle is %s\n", WIFEXITED(status) ? "exit status" : "signal",
+            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), file);
+    return ENVIRONMENT;
+}
+
+static void answer(const struct bundle *b, const char *output, bool json)
+{
+    if (!json) {
+        printf("%s\n", output);
+        return;
+    }
+    struct json_object *o = json_object_new_object(), *files = json_object_new_array();
+    json_object_object_add(o, "bundle", json_object_new_string(output));
+    for (size_t i = 0; i < b->count; i++)
+        json_object_array_add(files, json_object_new_string(b->names[i]));
+    json_object_object_add(o, "files", files);
+    printf("%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(o);
+}
+
+int crash_pack(const char *path, const struct crash *c, const struct crash_symbols *s, const struct pack_options *options)
+{
+    struct bundle b = { 0 };
+    char output[4400];
+    bool ok = true;
+
+    snprintf(b.dir, sizeof(b.dir), "%.60s", base_of(path));
+    if (options->output)
+        snprintf(output, sizeof(output), "%s", options->output);
+    else
+        snprintf(output, sizeof(output), "%s.tar.gz", base_of(path));
+    b.a = archive_begin(output);
+    if (!b.a) {
+        fprintf(stderr, "umd-crash: %s cannot be written: %s; name another file with --output\n", output, strerror(errno));
+        return ENVIRONMENT;
+    }
+    if (!add_file(&b, "snapshot", path)) {
+        fprintf(stderr, "umd-crash: %s cannot be read: %s\n", path, strerror(errno));
+        ok = false;
+    }
+    add_story(&b, path, c, s);
+    add_build_ids(&b, s);
+    add_emergency(&b, c);
+    for (size_t i = 0; ok && options->logs[i]; i++) {
+        if (!add_file(&b, base_of(options->logs[i]), options->logs[i])) {
+            fprintf(stderr, "umd-crash: %s cannot be read: %s\n", options->logs[i], strerror(errno));
+            ok = false;
+        }
+    }
+    bool written = archive_end(b.a);
+    if (ok && !written)
+        fprintf(stderr, "umd-crash: %s cannot be written: %s; name another file with --output\n", output, strerror(errno));
+    if (!ok && written)
+        unlink(output);
+    if (!ok || !written)
+        return ENVIRONMENT;
+    answer(&b, output, options->json);
+    fflush(stdout); /* before what the command says */
+    return options->command && *options->command ? hand_on(options->command, output, options->timeout_s) : DONE;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* symbols.c - unwinds the saved stack with call frame information and names addresses, with libdwfl. */
+#include "symbols.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "snapshot.h"
+
+struct stack {
+    uint64_t start;             /* of bytes */
+    uint8_t *bytes;
+    size_t size_B;
+};
+
+struct work {
+    const struct crash *c;
+    struct crash_symbols *out;
+    struct stack stack;
+    char *debug_path;           /* for libdwfl, ':' between */
+    Dwfl *dwfl;
+};
+
+/* ---- The snapshot's parts ---- */
+
+static bool read_stack(const struct crash *c, struct stack *s)
+{
+    const struct crash_section *lines = crash_section(c, "stack");
+
+    if (!lines->count)
+        return true;
+    s->start = strtoull(lines->lines[0], NULL, 16);
+    s->size_B = UMD_CRASH_STACK_B + 4096;
+    s->bytes = calloc(1, s->size_B);
+    if (!s->bytes)
+        return false;
+    for (size_t i = 0; i < lines->count; i++) {
+        char *end;
+        uint64_t at = strtoull(lines->lines[i], &end, 16);
+        if (end[0] == ':' && end[1] == ' ' && at >= s->start && at - s->start + 32 <= s->size_B)
+            crash_bytes(end + 2, "", s->bytes + (at - s->start), 32);
+    }
+    return true;
+}
+
+static uint64_t reg(const struct crash *c, const char *name)
+{
+    const struct crash_section *s = crash_section(c, "registers");
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < s->count; i++)
+        if (strncmp(s->lines[i], name, n) == 0 && s->lines[i][n] == '=')
+            return strtoull(s->lines[i] + n + 1, NULL, 0);
+    return 0;
+}
+
+/* The end of the last mapping of the file that begins at start. */
+static uint64_t end_of(const struct crash *c, uint64_t start, const char *path)
+{
+    const struct crash_section *maps = crash_section(c, "maps");
+    uint64_t last = start + 4096;
+    bool in = false;
+
+    for (size_t i = 0; i < maps->count; i++) {
+        char *end;
+        uint64_t from = strtoull(maps->lines[i], &end, 16), to = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
+        const char *name = strchr(maps->lines[i], '/');
+        in = from == start || (in && name && strcmp(name, path) == 0);
+        if (in)
+            last = to;
+    }
+    return last;
+}
+
+static bool read_modules(struct work *w)
+{
+    const struct crash_section *s = crash_section(w->c, "modules");
+
+    w->out->modules = calloc(s->count ? s->count : 1, sizeof(*w->out->modules));
+    if (!w->out->modules)
+        return false;
+    for (size_t i = 0; i < s->count; i++) {
+        struct crash_module *m = &w->out->modules[w->out->module_count++];
+        m->start = crash_u64(s->lines[i], "start");
+        crash_text(s->lines[i], "build_id", m->build_id, sizeof(m->build_id));
+        crash_text(s->lines[i], "path", m->path, sizeof(m->path));
+        m->end = end_of(w->c, m->start, m->path);
+    }
+    return true;
+}
+
+/* ---- Files ---- */
+
+/* The build-id of an open ELF file in hex; "": it has none, or is none. */
+static void build_id_of(int fd, char *out, size_t size)
+{
+    const void *id;
+
+    out[0] = '\0';
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    ssize_t n = elf ? dwelf_elf_gnu_build_id(elf, &id) : -1;
+    for (ssize_t i = 0; i < n && 2 * (size_t)i + 3 <= size; i++)
+        snprintf(out + 2 * i, size - 2 * (size_t)i, "%02x", ((const uint8_t *)id)[i]);
+    elf_end(elf);
+}
+
+static bool has_build_id(const char *path, const char *want)
+{
+    char got[64];
+
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    build_id_of(fd, got, sizeof(got));
+    close(fd);
+    return *want && strcmp(got, want) == 0;
+}
+
+/* A debug file of the build-id in one of the folders of a ':' list. */
+static bool find_by_build_id(const char *dirs, const char *id, char *path, size_t size)
+{
+    if (strlen(id) < 4)
+        return false;
+    for (const char *d = dirs; *d;) {
+        size_t n = strcspn(d, ":");
+        if (n && *d == '/' && snprintf(path, size, "%.*s/.build-id/%.2s/%s.debug", (int)n, d, id, id + 2) < (int)size && has_build_id(path, id))
+            return true;
+        d += n + (d[n] == ':');
+    }
+    return false;
+}
+
+static void report(struct work *w, struct crash_module *m)
+{
+    char *deleted = strstr(m->path, " (deleted)");
+
+    if (deleted)
+        *deleted = '\0';
+    m->state = CRASH_MODULE_FOUND;
+    if (has_build_id(m->path, m->build_id))
+        snprintf(m->used, sizeof(m->used), "%s", m->path);
+    else if (!find_by_build_id(w->debug_path, m->build_id, m->used, sizeof(m->used))) {
+        m->used[0] = '\0';
+        m->state = access(m->path, R_OK) == 0 ? CRASH_MODULE_OTHER_BUILD : CRASH_MODULE_MISSING;
+        return; /* names from another build would be wrong ones */
+    }
+    (void)dwfl_report_elf(w->dwfl, m->path, m->used, -1, m->start, false);
+}
+
+/* ---- Unwinding ---- */
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+    (void)dwfl;
+    if (*thread_arg)
+        return 0;
+    *thread_arg = arg;
+    return 1;
+}
+
+static bool memory_read(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *arg)
+{
+    const struct stack *s = &((const struct work *)arg)->stack;
+
+    (void)dwfl;
+    if (!s->bytes || addr < s->start || addr - s->start + sizeof(*result) > s->size_B)
+        return false;
+    memcpy(result, s->bytes + (addr - s->start), sizeof(*result));
+    return true;
+}
+
+/* In DWARF's order for x86-64 (psABI, figure 3.36). */
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+    static const char *const names[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+                                         "r14", "r15", "rip" };
+    const struct work *w = arg;
+    Dwarf_Word values[17];
+
+    for (size_t i = 0; i < 17; i++)
+        values[i] = reg(w->c, names[i]);
+    dwfl_thread_state_register_pc(thread, values[16]);
+    return dwfl_thread_state_registers(thread, 0, 17, values);
+}
+
+static void name_frame(struct work *w, struct crash_frame *f, uint64_t lookup)
+{
+    GElf_Off offset;
+    GElf_Sym sym;
+
+    f->offset = f->pc;
+    for (size_t i = 0; i < w->out->module_count; i++) {
+        const struct crash_module *m = &w->out->modules[i];
+        if (f->pc < m->start || f->pc >= m->end)
+            continue;
+        snprintf(f->module, sizeof(f->module), "%.255s", strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : m->path);
+        f->offset = f->pc - m->start;
+    }
+    Dwfl_Module *mod = dwfl_addrmodule(w->dwfl, lookup);
+    if (!mod)
+        return;
+    const char *name = dwfl_module_addrinfo(mod, lookup, &offset, &sym, NULL, NULL, NULL);
+    if (name)
+        snprintf(f->function, sizeof(f->function), "%s", name);
+    Dwfl_Line *line = dwfl_module_getsrc(mod, lookup);
+    const char *file = line ? dwfl_lineinfo(line, NULL, &f->line, NULL, NULL, NULL) : NULL;
+    if (file)
+        snprintf(f->file, sizeof(f->file), "%s", file);
+}
+
+/* A return address points behind the call, which may be another line's. */
+static void add_frame(struct work *w, uint64_t pc, bool exact)
+{
+    if (w->out->frame_count == CRASH_FRAMES)
+        return;
+    struct crash_frame *f = &w->out->frames[w->out->frame_count++];
+    *f = (struct crash_frame){ .pc = pc };
+    name_frame(w, f, exact ? pc : pc - 1);
+}
+
+static int on_frame(Dwfl_Frame *frame, void *arg)
+{
+    struct work *w = arg;
+    Dwarf_Addr pc;
+    bool exact = false;
+
+    if (!dwfl_frame_pc(frame, &pc, &exact))
+        return DWARF_CB_ABORT;
+    add_frame(w, pc, exact || !w->out->frame_count);
+    return w->out->frame_count == CRASH_FRAMES ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+static void unwind(struct work *w)
+{
+    static const Dwfl_Thread_Callbacks callbacks = { .next_thread = next_thread, .memory_read = memory_read, .set_initial_registers = set_registers };
+    const struct crash_section *raw = crash_section(w->c, "backtrace");
+    char arch[32];
+
+    crash_text(crash_line(w->c, "crash"), "arch", arch, sizeof(arch));
+    if (strcmp(arch, "x86_64") == 0 && w->stack.bytes && dwfl_attach_state(w->dwfl, NULL, 1, &callbacks, w))
+        (void)dwfl_getthread_frames(w->dwfl, 1, on_frame, w);
+    w->out->by_frame_information = w->out->frame_count > 1;
+    if (w->out->frame_count >= raw->count)
+        return;
+    /* A call through a bad pointer, or code without call frame information: the frame pointers knew more. */
+    if (w->out->frame_count > 1 && w->out->frame_count + 1 >= raw->count)
+        return;
+    w->out->frame_count = 0;
+    w->out->by_frame_information = false;
+    for (size_t i = 0; i < raw->count; i++)
+        add_frame(w, strtoull(raw->lines[i], NULL, 16), i == 0);
+}
+
+/* Those given, those of the installation this tool is part of, the system's. */
+static char *join_dirs(const char *const *dirs)
+{
+    char own[PATH_MAX] = "";
+    size_t n = sizeof(own) + 64;
+
+    ssize_t got = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    own[got > 0 ? got : 0] = '\0';
+    for (int up = 0; up < 2 && strrchr(own, '/'); up++) /* bin/umd-crash */
+        *strrchr(own, '/') = '\0';
+    for (size_t i = 0; dirs[i]; i++)
+        n += strlen(dirs[i]) + 1;
+    char *all = malloc(n);
+    if (!all)
+        return NULL;
+    all[0] = '\0';
+    for (size_t i = 0; dirs[i]; i++) {
+        strcat(all, dirs[i]);
+        strcat(all, ":");
+    }
+    strcat(all, own);
+    return strcat(all, "/lib/debug:/usr/lib/debug");
+}
+
+bool crash_symbols_find(const struct crash *c, const char *const *debug_dirs, struct crash_symbols *out)
+{
+    struct work w = { .c = c, .out = out };
+    char *path = NULL;
+    Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo, .debuginfo_path = &path };
+
+    *out = (struct crash_symbols){ 0 };
+    unsetenv("DEBUGINFOD_URLS"); /* what is on this machine */
+    w.debug_path = join_dirs(debug_dirs);
+    size_t n = w.debug_path ? strlen(w.debug_path) : 0;
+    path = w.debug_path ? malloc(n + 16) : NULL;
+    if (path)
+        snprintf(path, n + 16, "+:.debug:%s", w.debug_path);
+    elf_version(EV_CURRENT);
+    w.dwfl = path ? dwfl_begin(&callbacks) : NULL;
+    bool ok = w.dwfl && read_stack(c, &w.stack) && read_modules(&w);
+    if (ok) {
+        dwfl_report_begin(w.dwfl);
+        for (size_t i = 0; i < out->module_count; i++)
+            report(&w, &out->modules[i]);
+        dwfl_report_end(w.dwfl, NULL, NULL);
+        unwind(&w);
+    }
+    if (w.dwfl)
+        dwfl_end(w.dwfl);
+    free(w.stack.bytes);
+    free(w.debug_path);
+    free(path);
+    return ok;
+}
+
+void crash_symbols_free(struct crash_symbols *s)
+{
+    free(s->modules);
+    *s = (struct crash_symbols){ 0 };
+}
