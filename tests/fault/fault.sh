@@ -350,8 +350,29 @@ assert r["result"]["verify_worst_deviation"] < 1e-4 and r["result"]["simulated_n
 PY
     run 3 --faults 'hw.cu.illegal[nth=4]=fire' --report report.json
     only report.json
-    python3 -c 'import json; r = json.load(open("report.json")); assert r["exit_status"] == 3 and r["error"]["name"] == "UMD_ERR_HW_ILLEGAL_INSTRUCTION"' ||
-        die "the report of a failed run is not what it should be" ;;
+    python3 - "$source/docs/training.md" <<'PY' || die "the report of a failed run is not what it should be"
+import json, re, sys
+r = json.load(open("report.json"))
+e = r["error"]
+assert r["exit_status"] == 3 and e["name"] == "UMD_ERR_HW_ILLEGAL_INSTRUCTION", e
+assert re.fullmatch(r"[0-9a-f]{8}:\d+:\d+", e["record"]) and e["kernel"].startswith("mlp_") and re.match(r"mlp\S*:\d+$", e["source"]), e
+assert e["stream"] == 1 and e["submission"] > 0 and e["job"] > 0 and e["done"].startswith("queue-banned") and e["callback"] is None, e
+assert r["result"]["loss_first"] is None and r["result"]["loss_last"] is None and r["result"]["history"] == [], r["result"]
+assert r["result"]["simulated_ns"] > 0 and r["result"]["resets"] == 1, r["result"]
+# Each field is documented, and none that does not exist.
+table = open(sys.argv[1]).read().split("| field | meaning;")[1].split("\n\n")[0]
+known, last = set(), ""
+for cell in re.findall(r"^\| (`.*?`) \|", table, re.M):
+    for name in re.findall(r"`([^`]+)`", cell):
+        last = last.rsplit(".", 1)[0] + name if name.startswith(".") else name
+        known.add(last)
+have = set(r) | {k + "." + x for k in ("options", "result", "error") for x in r[k]}
+have -= {"options", "result"}
+assert known == have, known ^ have
+PY
+    run 3 --faults 'hw.bus.off[nth=4]=fire' --report report.json
+    python3 -c 'import json; r = json.load(open("report.json")); assert r["device_lost"] == "UMD_ERR_DEV_LOST_OFF_BUS" and r["result"]["simulated_ns"] is None, r' ||
+        die "the report of a lost device is not what it should be" ;;
 plan)
     echo 'hw.cu.hang[nth=20]=fire' >plan
     ln plan hard

@@ -268,7 +268,9 @@ static int run_workload(const struct workload *workload, struct train_run *run)
         try_device(run);
     after = device_info(run);
     run->trouble.lost = after.lost_code;
-    run->result.device_ns = after.device_ns - before.device_ns;
+    run->result.device_asked = run->device.id && after.lost_code == UMD_SUCCESS && after.device_ns >= before.device_ns;
+    run->result.device_ns = run->result.device_asked ? after.device_ns - before.device_ns : 0;
+    run->result.resets = after.reset_count;
     run->result.vram_high_B = after.vram_high_water_B;
     run->result.wall_s = train_now_s() - start;
     if (status != TRAIN_DONE && status < TRAIN_SIGNAL)

@@ -95,14 +95,15 @@ static struct json_object *result_json(const struct train_result *r)
     put(j, "epochs", json_object_new_int64(r->epochs));
     put(j, "train_images", json_object_new_int64(r->train_images));
     put(j, "test_images", json_object_new_int64(r->test_images));
-    put(j, "loss_first", real((double)r->loss_first));
-    put(j, "loss_last", real((double)r->loss_last));
+    put(j, "loss_first", r->history_count ? real((double)r->loss_first) : NULL);
+    put(j, "loss_last", r->history_count ? real((double)r->loss_last) : NULL);
     put(j, "test_accuracy", r->accuracy < 0 ? NULL : real(r->accuracy));
     put(j, "wall_s", real(r->wall_s));
-    put(j, "simulated_ns", json_object_new_uint64(r->device_ns));
+    put(j, "simulated_ns", r->device_asked ? json_object_new_uint64(r->device_ns) : NULL);
+    put(j, "resets", json_object_new_uint64(r->resets));
     put(j, "vram_high_water_B", json_object_new_uint64(r->vram_high_B));
     put(j, "verified_steps", json_object_new_int64(r->verified));
-    put(j, "verify_worst_deviation", real(r->verify_worst));
+    put(j, "verify_worst_deviation", r->verified ? real(r->verify_worst) : NULL);
     for (uint32_t i = 0; i < r->history_count; i++) {
         struct json_object *p = json_object_new_object();
         put(p, "step", json_object_new_int64(r->history[i].step));
@@ -113,8 +114,30 @@ static struct json_object *result_json(const struct train_result *r)
     return j;
 }
 
-static struct json_object *trouble_json(const struct trouble *t)
+static struct json_object *text_or_null(const char *text)
 {
+    return text[0] ? json_object_new_string(text) : NULL;
+}
+
+static struct json_object *number_or_null(const char *text)
+{
+    return text[0] ? json_object_new_uint64(strtoull(text, NULL, 0)) : NULL;
+}
+
+static struct json_object *record_json(const struct trouble_record *r)
+{
+    struct json_object *j = json_object_new_object();
+    put(j, "name", json_object_new_string(umdStatusName(r->code)));
+    put(j, "record", text_or_null(r->id));
+    put(j, "raised_by", text_or_null(r->where));
+    put(j, "figures", text_or_null(r->figures));
+    return j;
+}
+
+static struct json_object *trouble_json(struct trouble *t)
+{
+    static struct trouble_facts facts;
+
     if (t->code == UMD_SUCCESS && !t->own[0])
         return NULL;
     struct json_object *j = json_object_new_object();
@@ -123,14 +146,27 @@ static struct json_object *trouble_json(const struct trouble *t)
         return j;
     }
     umdStatus root = trouble_root(t);
+    struct json_object *causes = json_object_new_array();
+    trouble_facts(t, &facts);
     put(j, "code", json_object_new_int(root));
     put(j, "name", json_object_new_string(umdStatusName(root)));
     put(j, "text", json_object_new_string(umdStatusString(root)));
-    put(j, "todo", json_object_new_string(umdStatusTodo(root)));
+    put(j, "todo", json_object_new_string(umdStatusTodo(t->lost ? t->lost : root))); /* once the device is lost its loss decides */
     put(j, "returned", json_object_new_string(umdStatusName(t->code)));
     put(j, "doing", json_object_new_string(t->doing));
-    put(j, "figures", json_object_new_string(t->have_root ? t->root.figures : t->detail.figures));
-    put(j, "async_figures", t->have_async ? json_object_new_string(t->async.figures) : NULL);
+    put(j, "record", text_or_null(facts.root.id));
+    put(j, "raised_by", text_or_null(facts.root.where));
+    put(j, "figures", text_or_null(facts.root.figures));
+    put(j, "kernel", text_or_null(facts.kernel));
+    put(j, "source", text_or_null(facts.source));
+    put(j, "stream", number_or_null(facts.stream));
+    put(j, "submission", number_or_null(facts.submission));
+    put(j, "job", number_or_null(facts.job));
+    put(j, "done", text_or_null(facts.done));
+    for (uint32_t i = 0; i < facts.cause_count; i++)
+        json_object_array_add(causes, record_json(&facts.causes[i]));
+    put(j, "causes", causes);
+    put(j, "callback", facts.other_callback ? record_json(&facts.callback) : NULL);
     return j;
 }
 
@@ -161,7 +197,7 @@ static bool write_all(int fd, const char *text, size_t n)
     return fsync(fd) == 0 || errno == EINVAL;
 }
 
-bool report_write(const char *path, const char *workload, const struct train_run *run, int exit_status, char *why, uint32_t why_B)
+bool report_write(const char *path, const char *workload, struct train_run *run, int exit_status, char *why, uint32_t why_B)
 {
     struct place at;
     struct json_object *j = json_object_new_object();

@@ -41,7 +41,9 @@ struct train_result {
     float loss_first, loss_last;
     double accuracy;               /**< 0..1 on the test set; negative: never measured */
     double wall_s;
+    bool device_asked;             /**< device_ns is known: there was a device, and it was not lost */
     uint64_t device_ns, vram_high_B;
+    uint64_t resets;               /**< of the device, by the kernel driver */
     uint32_t verified;             /**< steps whose gradients were compared */
     double verify_worst;           /**< largest deviation, see ref.h */
     uint32_t history_count;
@@ -101,7 +103,7 @@ int train_fail(struct train_run *run, int status, const char *fmt, ...) __attrib
 /** Checks before training that the report can be written, and takes an older one away; false: one line in `why`. */
 bool report_begin(const char *path, char *why, uint32_t why_B);
 /** Writes all of it or nothing; where path is a link, to what it names. */
-bool report_write(const char *path, const char *workload, const struct train_run *run, int exit_status, char *why, uint32_t why_B);
+bool report_write(const char *path, const char *workload, struct train_run *run, int exit_status, char *why, uint32_t why_B);
 
 double train_now_s(void);
 

@@ -241,6 +241,46 @@ static bool story_figure(const struct story *s, const char *keys, char *out, siz
     return false;
 }
 
+static struct trouble_record as_record(const umdErrorDetail *d)
+{
+    struct trouble_record r = { .code = d->code };
+
+    if (d->id.seq)
+        snprintf(r.id, sizeof(r.id), "%08x:%u:%" PRIu64, d->id.boot, d->id.pid, d->id.seq);
+    if (d->func[0])
+        snprintf(r.where, sizeof(r.where), "%s (%s:%u)", d->func, d->file, d->line);
+    snprintf(r.figures, sizeof(r.figures), "%s", d->figures);
+    return r;
+}
+
+void trouble_facts(struct trouble *t, struct trouble_facts *out)
+{
+    static struct story story; /* large; one report a process */
+    umdFigure done;
+
+    memset(out, 0, sizeof(*out));
+    pthread_mutex_lock(&t->lock);
+    story_collect(&story, t);
+    const umdErrorDetail *d = t->have_root ? &t->root : &t->detail;
+    out->root = as_record(d);
+    for (uint32_t i = 1; i < story.count && out->cause_count < sizeof(out->causes) / sizeof(out->causes[0]); i++) {
+        const umdErrorDetail *c = &story.all[i];
+        if (!t->have_async || c->id.seq != t->async.id.seq)
+            out->causes[out->cause_count++] = as_record(c);
+    }
+    out->other_callback = t->have_async && t->async.id.seq != d->id.seq;
+    if (out->other_callback)
+        out->callback = as_record(&t->async);
+    (void)story_figure(&story, "kernel", out->kernel, sizeof(out->kernel));
+    (void)story_figure(&story, "source|source_line", out->source, sizeof(out->source));
+    (void)story_figure(&story, "stream|stream_id", out->stream, sizeof(out->stream));
+    (void)story_figure(&story, "submission|cmdbuf|cmdbuf_id", out->submission, sizeof(out->submission));
+    (void)story_figure(&story, "job|job_id", out->job, sizeof(out->job));
+    if (umdErrorDetailFigure(d, "done", &done))
+        snprintf(out->done, sizeof(out->done), "%.95s", done.text);
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* The job was a copy or fill: no kernel has to do with it. */
 static bool story_is_copy(const struct story *s)
 {

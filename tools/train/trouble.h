@@ -41,6 +41,23 @@ struct trouble {
     struct trouble_notice notices[TROUBLE_NOTICES];
 };
 
+/** A failure as data, for the report. Texts are "" where the records do not say. */
+struct trouble_record {
+    umdStatus code;
+    char id[48];                   /**< as in the log: boot:pid:number */
+    char where[112];               /**< function (file:line) that raised it */
+    char figures[UMD_RECORD_FIGURES];
+};
+struct trouble_facts {
+    struct trouble_record root;
+    uint32_t cause_count;          /**< how the call met it, and what it came from */
+    struct trouble_record causes[1 + TROUBLE_CAUSES];
+    bool other_callback;           /**< what came by callback is none of these */
+    struct trouble_record callback;
+    char kernel[64], source[96], stream[24], submission[24], job[24], done[96];
+};
+void trouble_facts(struct trouble *t, struct trouble_facts *out);
+
 void trouble_init(struct trouble *t);
 void trouble_fini(struct trouble *t);
 
