@@ -22,6 +22,7 @@ static void print_help(poptContext pc)
            "\nExamples:\n"
            "  umd-inject list\n"
            "  umd-inject check 'hw.cu.hang[nth=40]=fire; kmd.vram.alloc=5%%3*fail'\n"
+           "\nEnvironment: PETREL_RANK for rules with rank=; UMD_LOG_CONSOLE for the log on the console. See docs/environment.md.\n"
            "\nExit status: 0 done, 1 usage or a mistake in the specification, 2 the output could not be written.\n");
 }
 

@@ -170,7 +170,7 @@ static const char *log_path(const char *path, char out[PATH_MAX])
     return out;
 }
 
-enum { OUT_REPORT, OUT_LOG, OUT_TEXT, OUT_JSON, OUT_RING, OUT_COUNT };
+enum { OUT_REPORT, OUT_LOG, OUT_TEXT, OUT_JSON, OUT_BINARY, OUT_RUN, OUT_DISASTER, OUT_RING, OUT_COUNT };
 
 /* Two logs, or a log and the report, in one file; --log takes the place of UMD_LOG_JSON. */
 static bool check_outputs(const struct named_file out[OUT_COUNT])
@@ -192,7 +192,8 @@ static bool check_outputs(const struct named_file out[OUT_COUNT])
 /* A file that is written must be no other: the second writer would destroy it, the reader find what is not its. */
 static bool check_files(const struct train_options *o)
 {
-    static const char *const names[OUT_COUNT] = { "--report", "--log", "UMD_LOG_FILE", "UMD_LOG_JSON", "UMD_EMERGENCY_FILE" };
+    static const char *const names[OUT_COUNT] = { "--report", "--log", "UMD_LOG_FILE", "UMD_LOG_JSON", "UMD_LOG_BINARY", "UMD_LOG_RUN",
+                                                    "UMD_LOG_DISASTER", "UMD_EMERGENCY_FILE" };
     static char expanded[OUT_COUNT][PATH_MAX];
     struct named_file out[OUT_COUNT];
     const char *data = o->data_dir, *plan = o->faults ? train_fault_file(o) : NULL;
