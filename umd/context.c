@@ -206,10 +206,20 @@ static void close_children(struct umd_context *ctx, bool streams_only)
     }
 }
 
-/* No callback runs any more, and none will. */
+/*
+ * What is due is told, then no callback runs any more, and none will. In a callback nothing is waited for: this may be the thread that would
+ * tell it.
+ */
 static void end_callbacks(struct umd_context *ctx)
 {
     umd_mutex_lock(&ctx->lock);
+    bool wanted = ctx->callback && !in_callback;
+    umd_mutex_unlock(&ctx->lock);
+    if (wanted)
+        umd_error_await_loss(ctx->dev);
+    umd_mutex_lock(&ctx->lock);
+    while (ctx->callbacks_due && !in_callback)
+        (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
     ctx->callback = NULL;
     await_callbacks_locked(ctx);
     umd_mutex_unlock(&ctx->lock);
@@ -370,6 +380,13 @@ void umd_context_idle(struct umd_context *ctx)
 
 /* ---- Callbacks ---- */
 
+void umd_context_expect(struct umd_context *ctx)
+{
+    umd_mutex_lock(&ctx->lock);
+    ctx->callbacks_due++;
+    umd_mutex_unlock(&ctx->lock);
+}
+
 void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
 {
     umd_mutex_lock(&ctx->lock);
@@ -377,6 +394,8 @@ void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
     void *user = ctx->callback_user;
     if (callback)
         ctx->callbacks_running++;
+    if (ctx->callbacks_due && !--ctx->callbacks_due) /* from here on it runs, which is waited for as well */
+        umd_cond_broadcast(&ctx->changed);
     umd_mutex_unlock(&ctx->lock);
     if (!callback)
         return;

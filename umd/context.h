@@ -21,6 +21,7 @@ struct umd_context {
     umdErrorCallback callback;
     void *callback_user;
     uint32_t callbacks_running;
+    uint32_t callbacks_due;             /* of failures that calls can see already: a destroy waits for them */
 
     struct umd_mutex mem_lock;          /* rank 34: address ranges, allocations, pools */
     struct umd_cond mem_changed;        /* a pin was dropped */
@@ -45,6 +46,8 @@ void umd_context_disown(struct umd_object *child);
 void umd_context_idle(struct umd_context *ctx);
 /** First failure wins. True: it was news. state_lock of the device held. */
 bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail *detail);
+/** Before a failure can be seen by calls: umd_context_notify will follow, and a destroy that comes in between waits for it. No lock held. */
+void umd_context_expect(struct umd_context *ctx);
 /** Calls the application back, no lock held. */
 void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail);
 /** Destroys some context that is left. False: none was. */

@@ -30,6 +30,7 @@ struct umd_device {
     struct umd_cond changed;            /* one of those arrived; with state_lock */
     _Atomic(int32_t) lost_code;
     umdErrorDetail lost;                /* written once, before lost_code */
+    bool loss_told;                     /* contexts have heard of it; under state_lock */
 
     _Atomic(uint64_t) allocated_B, high_water_B;
     _Atomic(uint64_t) ring_full_waits;  /* submissions that found the queue full and waited */

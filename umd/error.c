@@ -165,6 +165,15 @@ static void repair(umdErrorDetail *d, const struct drm_petrel_event *ev)
     umd_record_scope_end();
 }
 
+/* Before all are told: those that a call may destroy as soon as it has met the failure. */
+static void expect_all(struct umd_device *dev)
+{
+    umd_mutex_lock(&dev->lock);
+    for (struct umd_context *c = dev->contexts; c; c = c->next)
+        umd_context_expect(c);
+    umd_mutex_unlock(&dev->lock);
+}
+
 /* Every context of the device is told. */
 static void notify_all(struct umd_device *dev, const umdErrorDetail *d)
 {
@@ -193,6 +202,25 @@ static void notify_all(struct umd_device *dev, const umdErrorDetail *d)
         umd_context_notify(next, d);
         umd_object_put(&next->obj);
     }
+}
+
+static void tell_loss(struct umd_device *dev)
+{
+    notify_all(dev, &dev->lost);
+    umd_mutex_lock(&dev->state_lock);
+    dev->loss_told = true;
+    umd_cond_broadcast(&dev->changed);
+    umd_mutex_unlock(&dev->state_lock);
+}
+
+void umd_error_await_loss(struct umd_device *dev)
+{
+    if (!umd_device_is_lost(dev) || dev->stepped)
+        return;
+    umd_mutex_lock(&dev->state_lock);
+    for (int i = 0; i < 4 && !dev->loss_told; i++)
+        (void)umd_cond_wait(&dev->changed, &dev->state_lock, EVENT_GRACE_NS / 4);
+    umd_mutex_unlock(&dev->state_lock);
 }
 
 static void log_event(const struct drm_petrel_event *ev, const umdErrorDetail *d, const struct scene *sc)
@@ -229,9 +257,11 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     add_hop(&d);
     log_event(ev, &d, &sc);
     if (ev->base.type == DRM_PETREL_EVENT_LOST) {
+        expect_all(dev);
         (void)umd_device_set_lost(dev, &d);
-        notify_all(dev, &dev->lost); /* a call may have met the loss before, by another code: all hear of the first */
+        tell_loss(dev); /* a call may have met the loss before, by another code: all hear of the first */
     } else if (ev->base.type == DRM_PETREL_EVENT_ERROR && ctx) {
+        umd_context_expect(ctx);
         mark_failed(ctx, stream, &d);
         umd_context_notify(ctx, &d);
     } else if (ctx) {

@@ -19,6 +19,8 @@ struct umd_stream;
 UMD_MUST_CHECK umdStatus umd_error_deliver(const umdErrorDetail *detail);
 /** An event of the device file: completes its record, marks what failed, calls back. No lock held. */
 void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *event);
+/** A call may have met the loss of the device before its event came: waits for that, not for long. No lock held. */
+void umd_error_await_loss(struct umd_device *dev);
 /** A fence of the stream failed; its record is the thread's open one. Value: what the call returns. */
 UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct drm_petrel_wait *wait, umdStatus st);
 /** A call failed, its record is the thread's open one, and the device is lost. Value: what the call returns. */

@@ -91,7 +91,11 @@ UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInf
 
 /** One address space and its queues; the scope of a sticky fault. UMD_ERR_MEM_*. */
 UMD_API UMD_MUST_CHECK umdStatus umdContextCreate(umdDevice device, umdContext *context_out);
-/** Destroys all that it owns; running work is cancelled, waiters wake with UMD_ERR_WAIT_INTERRUPTED or UMD_ERR_CTX_DESTROYED. */
+/**
+ * Destroys all that it owns; running work is cancelled, waiters wake with UMD_ERR_WAIT_INTERRUPTED or UMD_ERR_CTX_DESTROYED. The error callback of a
+ * failure that a call has returned has run when this returns (unless this is called from a callback of another context); warnings that are still
+ * with the kernel driver go untold.
+ */
 UMD_API UMD_MUST_CHECK umdStatus umdContextDestroy(umdContext context);
 /** UMD_SUCCESS, or the sticky code of the context or its device. */
 UMD_API UMD_MUST_CHECK umdStatus umdContextGetStatus(umdContext context);

@@ -298,6 +298,56 @@ static void poll_of_endless(void **state)
     assert_true(st == UMD_STATUS_TIMEOUT_PROGRESS || st == UMD_ERR_WAIT_STALLED || (st == UMD_ERR_HW_SPIN && !fx_stepped()));
 }
 
+/* ---- Callbacks and the end of a context ---- */
+
+struct last_word { _Atomic(int) count; _Atomic(int32_t) code; };
+
+static void on_last_word(umdContext context, const umdErrorDetail *d, void *user)
+{
+    struct last_word *w = user;
+
+    (void)context;
+    usleep(2000); /* longer than the caller takes from its failed wait to the destroy */
+    if (!atomic_load(&w->count))
+        atomic_store(&w->code, d->code);
+    atomic_fetch_add(&w->count, 1);
+}
+
+/* The destroy that follows a failed wait at once takes no callback away. */
+static void destroyed_when_told(void **state)
+{
+    static const struct { const char *faults; umdStatus code; } rounds[] = {
+        { "hw.cu.illegal=1*fire", UMD_ERR_HW_ILLEGAL_INSTRUCTION }, { "hw.bus.off=1*fire", UMD_ERR_DEV_LOST_OFF_BUS },
+    };
+    struct fx *f = *state;
+
+    for (int i = 0; i < 7; i++) { /* eight resets in a minute are too many */
+        const int r = i == 6; /* the loss last: it is for good */
+        struct last_word w = { 0 };
+        umdContext ctx;
+        umdModule mod;
+        umdStream s;
+        umdKernel k;
+        umdDevicePtr p;
+
+        assert_ok(umdContextCreate(f->dev, &ctx));
+        assert_ok(umdModuleLoadFile(ctx, fx_kernel_path(), &mod));
+        assert_ok(umdModuleGetKernel(mod, "axpy", &k));
+        assert_ok(umdStreamCreate(ctx, UMD_STREAM_COMPUTE, 0, &s));
+        assert_ok(umdMemAlloc(ctx, 4096, 0, 0, &p));
+        assert_ok(umdContextSetErrorCallback(ctx, on_last_word, &w));
+        assert_ok(umd_fault_plan_set(rounds[r].faults));
+        umdStatus st = fx_launch(s, k, &(struct fx_args){ p, p, 1, 32 }, 1);
+        if (st == UMD_SUCCESS)
+            st = umdStreamSynchronize(s, UMD_TIMEOUT_INFINITE);
+        assert_st(st, rounds[r].code);
+        assert_ok(umdContextDestroy(ctx));
+        assert_true(w.count >= 1);
+        assert_int_equal(w.code, rounds[r].code);
+        assert_ok(umd_fault_plan_set(NULL));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +358,7 @@ int main(void)
         cmocka_unit_test(threads_missing),
         cmocka_unit_test_setup_teardown(destroyed_at_work, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroyed_after_loss, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(destroyed_when_told, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(full_is_no_error, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(poll_of_endless, fx_setup, fx_teardown),
     };
