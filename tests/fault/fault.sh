@@ -545,6 +545,26 @@ files)
     done
     printf '# nothing\n\n' >faults
     run 0 --faults faults; silent ;;
+# What README shows is what the command prints, but for numbers, and the call that meets the failure first.
+readme)
+    status=0
+    "$train" mlp -q --carrier "$carrier" --faults 'hw.cu.hang[nth=40]=fire' >out 2>err || status=$?
+    [ $status -eq 3 ] || die "exit status 3 was expected"
+    python3 - "$source/README.md" <<'PY' || die "README does not show what is printed"
+import difflib, re, sys
+def shape(text):
+    text = re.sub(r"\n +while [^\n]*", "", text)
+    text = re.sub(r"[0-9a-f]{8}:[0-9]+:[0-9]+", "ID", text)
+    text = re.sub(r"0x[0-9a-f]+|[0-9]+", "N", text)
+    text = re.sub(r" reached the run through N hop", "", text)
+    return re.sub(r"\s+", " ", text).split(" ")
+readme = open(sys.argv[1]).read()
+shown = "umd-train: stopped" + readme.split("\n```\numd-train: stopped")[1].split("```")[0]
+a, b = shape(shown), shape(open("err").read())
+if a != b:
+    sys.exit("\n".join(difflib.unified_diff(a, b, "README", "printed", n=2, lineterm="")))
+PY
+    ;;
 # Each variable that is read is documented, and no other.
 environment)
     { grep -rhoE '"(PETREL|UMD)_[A-Z_]+"' "$source/umd" "$source/kmd_sim" "$source/hw_model" "$source/tools" --include='*.c' --include='*.h' |

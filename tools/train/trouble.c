@@ -517,7 +517,7 @@ void trouble_print(struct trouble *t, FILE *to, const char *head, bool started, 
     const umdErrorDetail *d = t->have_root ? &t->root : &t->detail;
     wrapped(&s, "what", d->text[0] ? d->text : umdStatusString(d->code), 3);
     print_where(&s, &story, t);
-    wrapped(&s, "why", d->figures[0] ? d->figures : "no figures were recorded", 3);
+    wrapped(&s, "why", d->figures[0] ? d->figures : "no figures were recorded", 4);
     for (uint32_t i = 1; i < story.count; i++) {
         const umdErrorDetail *c = &story.all[i];
         line(&s, "", "%s %s in %s (%s:%u)", t->have_root && c->code == t->code ? "met by the call as" : "because of",
