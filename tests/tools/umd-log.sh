@@ -112,8 +112,9 @@ filters)
     ul 0 show -r "$id" run.log; says out UMD_ERR_HW_HANG
     ul 0 show -F started=0 run.log; says out EXEC_CANCELLED; hushes out HW_HANG
     ul 0 show -g '^context (created|destroyed)' run.log; says out 'context created' 'context destroyed'; hushes out stream
-    tid=$(grep "ERROR.*HW_HANG" run.log | sed 's/.*ERROR [0-9]*\.\([0-9]*\) .*/\1/')
-    ul 0 show -t "$tid" run.log; says out "\.$tid "; hushes out 'umd\.context'
+    for tid in $(grep -v '^#' run.log | sed 's/^[^.]*\.[0-9]*Z [0-9.]* [A-Z]* *[0-9]*\.\([0-9]*\) .*/\1/' | sort -u); do
+        ul 0 show -t "$tid" run.log; lines out "$(grep -c "^[^#].* [0-9]*\.$tid " run.log)"
+    done
     ul 0 show -C UMD_ERR_HW_HONG run.log; lines out 0; one_line; says err 'was UMD_ERR_HW_HANG meant'
     ul 0 show -n 3 run.log; lines out 3; says out 'exit umdShutdown|library ends|device closed' ;;
 times)
@@ -172,9 +173,20 @@ errors)
     ul 0 errors run.log; silent
     says out '^[0-9]+ error records?, ' '^first cause: UMD_ERR_HW_HANG ' 'UMD_ERR_HW_HANG \(-4000\)  <== first cause$' '^ *\|? *what +The watchdog' \
         ' where +kmd\.reset raise_guilty_locked \(reset\.c:[0-9]+\), process [0-9]+ thread [0-9]+ context 1' ' figures .*job=' ' next +Look at kernel'
+    mv out out_text
     ul 0 errors --json run.log
     json 'r = json.load(sys.stdin); f = [x for x in r["records"] if x["first_cause"]]
-assert len(f) == 1 and f[0]["code_name"] == "UMD_ERR_HW_HANG" and f[0]["record"] == r["first_cause"] and f[0]["next"] and r["errors"] >= 1 and r["swallowed"] == 0'
+assert len(f) == 1 and f[0]["code_name"] == "UMD_ERR_HW_HANG" and f[0]["record"] == r["first_cause"] and f[0]["next"] and r["errors"] >= 1 and r["swallowed"] == 0
+told = any("ended UMD_ERR_HW_HANG: end=delivered" in l for l in open("run.log"))
+assert not told or f[0]["end"] == "delivered" and f[0]["hops"] and all(h["layer"] and h["line"] for h in f[0]["hops"])
+assert all(x["cause"] == r["first_cause"] and x["cause_found"] for x in r["records"] if x["code_name"] == "UMD_ERR_EXEC_CANCELLED")'
+    # What fell with it hangs below it; where it went, and the code at entry and exit of each layer.
+    says out_text '^`- \+[0-9.]+ s UMD_ERR_EXEC_CANCELLED \(-3011\)' 'figures .*cause=[0-9a-f]{8}:[0-9]+:1$'
+    ! grep -q 'ended UMD_ERR_HW_HANG: end=delivered' run.log || says out_text 'end +delivered to umd[A-Z]'
+    [ "$(grep -c '^20' out_text)" -eq 1 ] || die "there is more than one tree"
+    ul 0 errors --trace run.log
+    says out 'trace +kmd\.reset +raise_guilty_locked \(reset\.c:[0-9]+\) raises UMD_ERR_HW_HANG'
+    ! grep -q 'ended UMD_ERR_HW_HANG: end=delivered' run.log || says out ' umd +[a-z_]+ \([a-z_]+\.c:[0-9]+\) in UMD_ERR_HW_HANG out UMD_ERR_HW_HANG$'
     ul 3 errors --check run.log
     ul 0 errors --code EXEC_CANCELLED run.log; says out EXEC_CANCELLED
     UMD_LOG_FILE=good.log training 0
@@ -206,7 +218,7 @@ tolerant)
     ul 0 show -C UMD_ERR_OF_TOMORROW log; lines out 1
     ul 0 show --json log; json 'r = json.loads(sys.stdin.read()); assert r["Attributes"]["gpu"] == "3" and r["Attributes"]["petrel.code_name"] == "UMD_ERR_OF_TOMORROW"'
     printf '{"Timestamp":5,"Body":{"k":1},"SeverityNumber":21,"SpanId":"aa","Attributes":{"new.key":[1,2]},"Resource":{"host.name":"n1"}}\n' >log
-    ul 0 show log; says out 'ERROR|\?' 'new\.key=\[1,2\]' 'SpanId=aa' 'host\.name=n1' '\{"k":1\}'
+    ul 0 show log; says out 'ERROR|\?' 'new\.key=\[1,2\]' ' span=aa' 'host\.name=n1' '\{"k":1\}'
     head -c 3000 good | gzip | head -c 60 >cut.gz
     ul 0 show cut.gz; says err 'damaged' ;;
 sites)

@@ -151,8 +151,10 @@ static int run(const struct command *self, int argc, const char **argv)
         table[1] = (struct poptOption){ "json", 'j', POPT_ARG_NONE, &json, 0, "as JSON", NULL };
     else if (level)
         table[1] = (struct poptOption){ "console", '\0', POPT_ARG_NONE, &console, 0, "of the console alone", NULL };
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        free(pid_text);
         return status;
+    }
     status = EXIT_USAGE;
     if (!pid_text)
         (void)command_usage(self, "--pid is missing: whose log?");

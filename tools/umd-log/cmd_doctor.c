@@ -120,8 +120,12 @@ static int run(const struct command *self, int argc, const char **argv)
         POPT_TABLEEND
     };
 
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        free(pid_text);
+        free(module);
+        free(level);
         return status;
+    }
     status = EXIT_DONE;
     if (level && !(d.level = log_level_of(level, strlen(level)))) {
         snprintf(what, sizeof(what), "--level '%.40s' is not error, warn, info, debug or trace", level);

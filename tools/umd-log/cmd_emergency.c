@@ -163,8 +163,10 @@ static int run(const struct command *self, int argc, const char **argv)
         POPT_TABLEEND
     };
 
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        free(pid);
         return status;
+    }
     status = choose(self, &line, pid, list, json);
     free(pid);
     command_finish(&line);

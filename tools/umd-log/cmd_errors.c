@@ -386,8 +386,10 @@ static int run(const struct command *self, int argc, const char **argv)
         { NULL, '\0', POPT_ARG_INCLUDE_TABLE, filter_table(&options), 0, "Trees with such a record:", NULL },
         POPT_TABLEEND
     };
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        filter_options_finish(&options);
         return status;
+    }
     uint32_t count = command_files(self, &line, &files);
     status = EXIT_USAGE;
     if (count && filter_start(&filter, &options)) {
@@ -398,6 +400,7 @@ static int run(const struct command *self, int argc, const char **argv)
         log_set_close(e.set);
         filter_finish(&filter);
     }
+    filter_options_finish(&options);
     command_finish(&line);
     return status;
 }

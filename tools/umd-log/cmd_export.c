@@ -31,8 +31,10 @@ static int run(const struct command *self, int argc, const char **argv)
         POPT_TABLEEND
     };
 
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        filter_options_finish(&options);
         return status;
+    }
     status = EXIT_USAGE;
     uint32_t count = 0;
     if (chrome == otlp)
@@ -45,6 +47,7 @@ static int run(const struct command *self, int argc, const char **argv)
         log_set_close(set);
         filter_finish(&filter);
     }
+    filter_options_finish(&options);
     command_finish(&line);
     return status;
 }

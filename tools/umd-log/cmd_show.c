@@ -126,8 +126,11 @@ static int run(const struct command *self, int argc, const char **argv)
     };
     if (merge)
         table[5] = (struct poptOption)POPT_TABLEEND;
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        filter_options_finish(&options);
+        free(s.tail_text);
         return status;
+    }
     uint32_t count = command_files(self, &line, &files);
     status = EXIT_USAGE;
     if (count && s.follow && count > 1)
@@ -143,6 +146,7 @@ static int run(const struct command *self, int argc, const char **argv)
         filter_finish(&filter);
     }
     free(s.tail_text);
+    filter_options_finish(&options);
     command_finish(&line);
     return status;
 }

@@ -149,8 +149,12 @@ static int run(const struct command *self, int argc, const char **argv)
         POPT_TABLEEND
     };
 
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        free(s.module);
+        free(s.level_text);
+        free(s.pid_text);
         return status;
+    }
     status = find(self, &s, &line, &own);
     if (status == EXIT_DONE)
         status = sites(&s, &own, &line);

@@ -290,8 +290,10 @@ static int run(const struct command *self, int argc, const char **argv)
         s.table[i].title = title[i][0];
         s.table[i].key = title[i][1];
     }
-    if (!command_parse(self, argc, argv, table, &line, &status))
+    if (!command_parse(self, argc, argv, table, &line, &status)) {
+        filter_options_finish(&options);
         return status;
+    }
     uint32_t files_n = command_files(self, &line, &files);
     status = EXIT_USAGE;
     if (files_n && filter_start(&filter, &options)) {
@@ -300,6 +302,7 @@ static int run(const struct command *self, int argc, const char **argv)
         finish(&s);
         filter_finish(&filter);
     }
+    filter_options_finish(&options);
     command_finish(&line);
     return status;
 }

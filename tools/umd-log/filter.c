@@ -249,13 +249,17 @@ bool filter_start(struct filter *f, const struct filter_options *o)
     return true;
 }
 
-void filter_finish(struct filter *f)
+void filter_options_finish(struct filter_options *o)
 {
-    char *given[] = { f->o.context, f->o.module, f->o.code, f->o.since, f->o.until, f->o.thread, f->o.process, f->o.level, f->o.record,
-                      f->o.trace_id, f->o.grep, f->o.figure };
+    char *given[] = { o->context, o->module, o->code, o->since, o->until, o->thread, o->process, o->level, o->record, o->trace_id, o->grep, o->figure };
 
     for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
         free(given[i]);
+    *o = (struct filter_options){ 0 };
+}
+
+void filter_finish(struct filter *f)
+{
     if (f->has_grep)
         regfree(&f->grep);
     *f = (struct filter){ 0 };
