@@ -7,7 +7,7 @@
 
 #define WAITING_MAX 32u
 #define WAIT_NS 1000000000ull   /* a record whose story goes on longer is written as it is */
-#define STORY_B 8192u
+#define STORY_B 16384u
 
 /* A record is raised deep down; what became of it on its way up is part of its story, so it waits for its end. */
 struct waiting {
@@ -23,7 +23,7 @@ static struct waiting *settling;        /* goes into the file now */
 static void out_story(struct umd_out *o, const umdErrorDetail *d)
 {
     static char story[STORY_B];         /* under the drain lock */
-    size_t n = umdErrorDetailFormat(d, story, sizeof(story));
+    size_t n = umdErrorDetailFormatFull(d, story, sizeof(story));
 
     umd_out_mem(o, story, n < sizeof(story) ? n : sizeof(story) - 1);
 }
