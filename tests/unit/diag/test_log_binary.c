@@ -384,7 +384,9 @@ static size_t stepped_run(const char *path, uint8_t *to)
     start(path, "info");
     for (int i = 0; i < 20; i++) {
         umd_sys_step_set_clock((uint64_t)i * 1000);
-        UMD_LOG(UMD_LOG_INFO, "stepped i=%d at=%p", i, i % 2 ? malloc(1) : (void *)&local);
+        void *heap = malloc(1); /* never the same place twice in a row */
+        UMD_LOG(UMD_LOG_INFO, "stepped i=%d at=%p", i, i % 2 ? heap : (void *)&local);
+        free(heap);
     }
     stop();
     umd_sys_step_end();

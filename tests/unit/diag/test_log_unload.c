@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* test_log_unload.c - call sites of a library that is unloaded: its lines are whole, and those of the next one in its place are its own. */
+#include "diag_fixture.h"
+
+#include <dlfcn.h>
+
+#include "log_binary.h"
+
+UMD_LOG_MODULE("umd.test.unload");
+
+static const char *plugins[2];
+
+static void use(const char *path, int count)
+{
+    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    if (!lib)
+        fail_msg("%s", dlerror());
+    void (*log)(int) = (void (*)(int))dlsym(lib, "plugin_log");
+    assert_non_null(log);
+    log(count); /* nothing is flushed by hand */
+    assert_int_equal(dlclose(lib), 0);
+    assert_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD)); /* it is gone indeed */
+}
+
+static void lines_of_an_unloaded_library_are_whole(void **state)
+{
+    char text_path[160], binary_path[160];
+    struct umd_log_binary *b = NULL;
+    struct umd_log_binary_record r;
+    unsigned seen[2] = { 0 };
+
+    (void)state;
+    snprintf(text_path, sizeof(text_path), "%s", scratch("text"));
+    snprintf(binary_path, sizeof(binary_path), "%s", scratch("binary"));
+    assert_int_equal(umdLogOpenFile(text_path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    assert_int_equal(umdLogOpenFile(binary_path, UMD_LOG_FORMAT_BINARY, "info"), UMD_SUCCESS);
+    for (int i = 0; i < 6; i++)
+        use(plugins[i % 2], 50);
+    UMD_LOG(UMD_LOG_INFO, "the log goes on x=%d", 1);
+    umdLogFlush(10000);
+    const char *text = slurp(text_path);
+    assert_int_equal(count_of(text, "plugin.1 depth=0: plugin 1 logs i="), 150);
+    assert_int_equal(count_of(text, "plugin.2 depth=0: plugin 2 logs i="), 150);
+    assert_int_equal(count_of(text, "the log goes on"), 1);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    umdLogCloseFile(UMD_LOG_FORMAT_BINARY);
+    assert_int_equal(umd_log_binary_open(binary_path, &b), UMD_SUCCESS);
+    while (umd_log_binary_next(b, &r) == UMD_SUCCESS) {
+        for (int i = 0; i < 2; i++) {
+            char module[16], begin[24];
+            snprintf(module, sizeof(module), "plugin.%d", i + 1);
+            snprintf(begin, sizeof(begin), "plugin %d logs i=", i + 1);
+            seen[i] += strcmp(r.module, module) == 0 && strncmp(r.message, begin, strlen(begin)) == 0;
+        }
+    }
+    umd_log_binary_close(b);
+    assert_int_equal(seen[0], 150);
+    assert_int_equal(seen[1], 150);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lines_of_an_unloaded_library_are_whole) };
+
+    if (argc < 3) {
+        fprintf(stderr, "usage: test_diag_log_unload PLUGIN1 PLUGIN2\n");
+        return 1;
+    }
+    plugins[0] = argv[1];
+    plugins[1] = argv[2];
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scratch_remove();
+    return failed;
+}
