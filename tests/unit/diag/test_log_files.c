@@ -29,6 +29,18 @@ static const char *path_of(char *to, size_t size, const char *name)
 
 static void open_text(const char *path) { assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS); }
 
+/* Runs it in a child; what it said is shown if it failed. */
+static void expect_child(void (*fn)(void *), void *arg)
+{
+    char said[4096];
+    int status = in_child(fn, arg, said, sizeof(said));
+
+    if (strstr(said, "ThreadSanitizer: dup thread with used id")) /* it cannot follow a child's thread at the place of a parent's */
+        skip();
+    if (status != 0)
+        fail_msg("status 0x%x: %s", (unsigned)status, said);
+}
+
 /* ---- Dates ---- */
 
 static _Atomic(uint64_t) wall_ns;
@@ -171,11 +183,11 @@ static void pipe_child(void *arg)
 
 static void a_closed_pipe_raises_no_signal(void **state)
 {
-    char text[4096];
+    static char by_our_own[] = "";
 
     (void)state;
-    assert_int_equal(in_child(pipe_child, NULL, text, sizeof(text)), 0);
-    assert_int_equal(in_child(pipe_child, text, text, sizeof(text)), 0);
+    expect_child(pipe_child, NULL);
+    expect_child(pipe_child, by_our_own);
 }
 
 static uint64_t now_ns(void) { return umd_sys_default()->mono_ns(); }
@@ -232,13 +244,13 @@ static void exit_child(void *arg)
 
 static void exit_does_not_wait_for_a_full_pipe(void **state)
 {
-    char path[160], text[4096];
+    char path[160];
 
     (void)state;
     path_of(path, sizeof(path), "exit-pipe");
     assert_int_equal(mkfifo(path, 0600), 0);
     int reader = open(path, O_RDONLY | O_NONBLOCK);
-    assert_int_equal(in_child(exit_child, path, text, sizeof(text)), 0); /* the test's time limit is the assertion */
+    expect_child(exit_child, path); /* the test's time limit is the assertion */
     close(reader);
 }
 
@@ -288,11 +300,11 @@ static void hang_child(void *arg)
 
 static void a_hanging_write_holds_up_neither_fork_nor_exit(void **state)
 {
-    char path[160], text[4096];
+    char path[160];
 
     (void)state;
     path_of(path, sizeof(path), "hang");
-    assert_int_equal(in_child(hang_child, path, text, sizeof(text)), 0);
+    expect_child(hang_child, path);
 }
 
 /* ---- Limits ---- */
@@ -327,11 +339,11 @@ static void size_child(void *arg)
 
 static void the_size_limit_kills_nobody(void **state)
 {
-    char path[160], text[4096];
+    char path[160];
 
     (void)state;
     path_of(path, sizeof(path), "fsize");
-    assert_int_equal(in_child(size_child, path, text, sizeof(text)), 0);
+    expect_child(size_child, path);
 }
 
 static void files_child(void *arg)
@@ -366,11 +378,11 @@ static void files_child(void *arg)
 
 static void without_descriptors_it_waits_for_some(void **state)
 {
-    char path[160], text[4096];
+    char path[160];
 
     (void)state;
     path_of(path, sizeof(path), "nofile");
-    assert_int_equal(in_child(files_child, path, text, sizeof(text)), 0);
+    expect_child(files_child, path);
 }
 
 static void a_full_file_system_recovers(void **state)
