@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# generated.py - the committed status header and docs pages are what the generator makes; docs/faults.md has all fault sites.
+# generated.py - the committed status header and docs pages are what the generator makes; docs/faults.md has all fault sites, docs/logging.md all settings.
 """usage: generated.py SOURCE_ROOT"""
 import os
 import re
@@ -22,4 +22,10 @@ in_code = re.findall(r'^FAULT_SITE\(\w+, "([^"]+)", "([^"]+)", "([^"]+)"\)', ope
 if [(n, a.replace(", ", ","), t) for n, a, t in in_docs] != in_code or not in_code:
     print("docs/faults.md and umd/diag/fault_sites.def do not have the same sites", file=sys.stderr)
     bad = 1
+page = open(os.path.join(root, "docs/logging.md")).read()
+table = re.search(r"settings\[\] = \{\n(.*?)\n\};", open(os.path.join(root, "umd/diag/log_settings.c")).read(), re.S).group(1)
+for key in re.findall(r'\{ "([A-Z_]+)"', table):
+    if f"| `{key}` |" not in page:
+        print(f"docs/logging.md does not list the setting {key} of umd/diag/log_settings.c", file=sys.stderr)
+        bad = 1
 sys.exit(bad)
