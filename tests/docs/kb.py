@@ -16,8 +16,13 @@ import sys
 import tempfile
 import tomllib
 
+sys.dont_write_bytecode = True
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KB = ROOT / "docs" / "knowledge-base"
+sys.path.insert(0, str(ROOT / "tools" / "gen"))
+from gen_kb import codes_of  # the one reader of what a page is about
+
 CODE = re.compile(r"\bUMD_(?:(?:ERR|STATUS)_[A-Z0-9_]*[A-Z0-9]|SUCCESS)\b")
 SECTIONS = ["What people see", "Codes", "In the log", "Usual causes", "Line of reasoning", "The fix", "Reproduce it here"]
 RANGES = ("hw", "exec", "init", "resource")  # whose codes have to be explained somewhere
@@ -49,9 +54,10 @@ class Page:
         if parts[1::2] != SECTIONS:
             raise Wrong(f"its sections are {parts[1::2]}, not {SECTIONS}")
         self.part = dict(zip(parts[1::2], parts[2::2]))
-        shown, _, related = self.part["Codes"].partition("\nRelated:\n")
-        self.codes = [c for line in self.bullets(shown) for c in self.linked(line)]
-        self.related = [c for line in self.bullets(related) for c in self.linked(line)]
+        self.codes, self.related = codes_of(self.text)
+        for line in re.findall(r"^- .+$", self.part["Codes"], flags=re.M):
+            if not re.search(r"\[UMD_\w+\]\(\.\./status-codes\.md\)", line):
+                raise Wrong(f"no linked code in: {line}")
         if not self.codes:
             raise Wrong("it names no code")
         self.commands = [c for block in self.blocks("Reproduce it here", "sh") for c in block.splitlines() if c.strip()]
@@ -60,17 +66,6 @@ class Page:
         self.quotes = [q for block in self.blocks("In the log", "log") for q in block.splitlines() if q.strip()]
         if not self.quotes:
             raise Wrong("it shows no line of a log")
-
-    @staticmethod
-    def bullets(text):
-        return re.findall(r"^- .+$", text, flags=re.M)
-
-    @staticmethod
-    def linked(line):
-        names = re.findall(r"\[(UMD_\w+)\]\(\.\./status-codes\.md\)", line)
-        if not names:
-            raise Wrong(f"no linked code in: {line}")
-        return names
 
     def blocks(self, section, language):
         return re.findall(r"^```" + language + r"\n(.*?)^```$", self.part[section], flags=re.M | re.S)

@@ -82,13 +82,14 @@ for s in table:
 PY
     run 0 --list
     [ "$(wc -l <out)" -ge 80 ] || die "the list is too short"
-    # Pages of the knowledge base: each names a file, and every page that names the code is named.
+    # Pages of the knowledge base: those whose section "Codes" has the code, the one that is about it first.
     run 0 HW_HANG --json
     python3 - "$root" 2>err <<'PY' || die "the pages are not those of docs/knowledge-base"
 import glob, json, os, re, sys
 d = json.load(open("out"))
-have = {os.path.relpath(p, sys.argv[1]) for p in glob.glob(sys.argv[1] + "/docs/knowledge-base/*.md") if re.search(r"\bUMD_ERR_HW_HANG\b", open(p).read())}
-assert set(d["pages"]) == have, (d["pages"], have)
+pages = [p for p in glob.glob(sys.argv[1] + "/docs/knowledge-base/*.md") if os.path.basename(p) not in ("README.md", "TEMPLATE.md")]
+have = {os.path.relpath(p, sys.argv[1]) for p in pages if "[UMD_ERR_HW_HANG]" in open(p).read().partition("\n## Codes\n")[2].partition("\n## ")[0]}
+assert len(have) > 1 and set(d["pages"]) == have and d["pages"][0] == "docs/knowledge-base/hang.md", (d["pages"], have)
 PY
     ;;
 near)
