@@ -53,7 +53,7 @@ want = [("chain_end", lines[0]), ("chain_state", lines[1]), ("umd_state_format",
 at = 0
 for f in frames:
     name, line = want[at]
-    if f.get("function") == name:
+    if f.get("function", "").split(".")[0] == name: # a compiler may clone it: chain_outer.constprop.0
         assert line is None or f["line"] == int(line), f"{name} is at line {f['line']}, not {line}"
         assert f["file"].endswith("crash_chain.c" if line else "snapshot.c"), f
         at += 1
