@@ -21,7 +21,9 @@ extern "C" {
  * - In stepped mode the library belongs to the thread that began it; a call from another one returns UMD_ERR_INIT_STEPPED_THREAD and does nothing.
  * - In a child after fork each call returns UMD_ERR_CTX_FORKED; before umdInit and after the last umdShutdown UMD_ERR_INIT_REQUIRED.
  * - Any call may return UMD_ERR_PARAM_NULL, UMD_ERR_HANDLE_*, UMD_ERR_CTX_*, UMD_ERR_DEV_LOST_*, UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_INTERNAL*; each
- *   lists what else. A call that meets a failed job of its context returns that job's code, with the job's record as detail.
+ *   lists after "Codes:" what else. A call that meets a failed job of its context returns that job's code (UMD_ERR_HW_*, UMD_ERR_EXEC_*), with the
+ *   job's record as detail. The whole list of each call is in docs/api-codes.md; anything else leaves as UMD_ERR_INTERNAL_CODE. Positive codes are
+ *   no failures and come only from calls that list them.
  * - Times are nanoseconds of the device's clock unless named otherwise; sizes are bytes (_B).
  */
 
@@ -58,7 +60,7 @@ typedef struct umdInitDesc {
 /**
  * Brings the stack up; counted, umdShutdown gives back. desc NULL: all defaults. The first call decides: while the stack is up, size_B and version
  * of desc are checked and the rest is not looked at, right or wrong.
- * Codes: UMD_ERR_PARAM_STRUCT_SIZE, UMD_ERR_CONFIG_VALUE, UMD_ERR_FAULT_SPEC, every UMD_ERR_INIT_*, UMD_ERR_RES_*.
+ * Codes: UMD_ERR_PARAM_STRUCT_SIZE, UMD_ERR_CONFIG_VALUE, UMD_ERR_FAULT_SPEC, UMD_ERR_INIT_*, UMD_ERR_RES_*, UMD_ERR_MEM_*.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdInit(const umdInitDesc *desc);
 /** Gives one umdInit back; the last destroys what is left (reported in the log as leaked) and powers down. */
@@ -82,14 +84,14 @@ typedef struct umdDeviceInfo {
 } umdDeviceInfo;
 
 UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetCount(uint32_t *count_out);
-/** UMD_ERR_PARAM_RANGE. */
+/** Codes: UMD_ERR_PARAM_RANGE. */
 UMD_API UMD_MUST_CHECK umdStatus umdDeviceGet(uint32_t index, umdDevice *device_out);
-/** UMD_ERR_PARAM_STRUCT_SIZE. Works on a lost device with what is known. */
+/** Works on a lost device with what is known. Codes: UMD_ERR_PARAM_STRUCT_SIZE. */
 UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInfo *info);
 
 /* ---- Contexts ---- */
 
-/** One address space and its queues; the scope of a sticky fault. UMD_ERR_MEM_*. */
+/** One address space and its queues; the scope of a sticky fault. Codes: UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdContextCreate(umdDevice device, umdContext *context_out);
 /**
  * Destroys all that it owns; running work is cancelled, waiters wake with UMD_ERR_WAIT_INTERRUPTED or UMD_ERR_CTX_DESTROYED. The error callback of a
@@ -111,56 +113,63 @@ UMD_API UMD_MUST_CHECK umdStatus umdContextSetErrorCallback(umdContext context, 
 
 #define UMD_MEM_HOST_VISIBLE (1u << 0) /**< umdMemMap works */
 #define UMD_MEM_SYSTEM       (1u << 1) /**< placed in host memory, behind the link; implies HOST_VISIBLE */
-/** alignment_B 0: 256. Memory reads zero. UMD_ERR_MEM_SIZE, _ALIGNMENT, _ALLOC_FAILED, _FRAGMENTED, _VA_EXHAUSTED, UMD_ERR_PARAM_FLAGS. */
+/**
+ * alignment_B 0: 256. Memory reads zero.
+ * Codes: UMD_ERR_MEM_SIZE, _ALIGNMENT, _ALLOC_FAILED, _FRAGMENTED, _VA_EXHAUSTED, UMD_ERR_RES_HANDLES, UMD_ERR_PARAM_FLAGS.
+ */
 UMD_API UMD_MUST_CHECK umdStatus umdMemAlloc(umdContext context, uint64_t size_B, uint64_t alignment_B, uint32_t flags, umdDevicePtr *ptr_out);
-/** ptr 0 is fine. Work submitted before must have finished with it: UMD_ERR_CTX_BUSY while jobs of the context are in flight is never returned; the call waits for them. UMD_ERR_MEM_POINTER, _DOUBLE_FREE. */
+/** ptr 0 is fine. Work submitted before must have finished with it: the call waits for all jobs of the context. Codes: UMD_ERR_MEM_POINTER, _DOUBLE_FREE. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemFree(umdContext context, umdDevicePtr ptr);
-/** Host address of a HOST_VISIBLE allocation, valid until it is freed. UMD_ERR_PARAM_FLAGS if it is not, UMD_ERR_MEM_MAP_FAILED. */
+/** Host address of a HOST_VISIBLE allocation, valid until it is freed. Codes: UMD_ERR_PARAM_FLAGS if it is not, UMD_ERR_MEM_POINTER, _MAP_FAILED. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemMap(umdContext context, umdDevicePtr ptr, void **host_out);
 
 /* ---- Modules and kernels ---- */
 
-/** Loads a code object built by petrel-cc; image is copied. UMD_ERR_MODULE_FORMAT, _ISA, UMD_ERR_MEM_*. */
+/** Loads a code object built by petrel-cc; image is copied. Codes: UMD_ERR_MODULE_FORMAT, _ISA, UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleLoad(umdContext context, const void *image, size_t size_B, umdModule *module_out);
-UMD_API UMD_MUST_CHECK umdStatus umdModuleLoadFile(umdContext context, const char *path, umdModule *module_out); /**< also UMD_ERR_RES_FILE */
+UMD_API UMD_MUST_CHECK umdStatus umdModuleLoadFile(umdContext context, const char *path, umdModule *module_out); /**< Codes: those of umdModuleLoad; UMD_ERR_RES_FILE */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleUnload(umdModule module); /**< waits for the context's work */
-/** UMD_ERR_MODULE_SYMBOL, whose record has the nearest name. The kernel lives as long as its module. */
+/** The kernel lives as long as its module. Codes: UMD_ERR_MODULE_SYMBOL, whose record has the nearest name, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleGetKernel(umdModule module, const char *name, umdKernel *kernel_out);
 
 /* ---- Streams and events ---- */
 
 typedef enum umdStreamKind { UMD_STREAM_COMPUTE = 0, UMD_STREAM_COPY = 1 } umdStreamKind;
-/** Work of one stream runs in order. A copy stream takes copies and fills only. priority -1, 0, 1. UMD_ERR_RES_QUEUES, UMD_ERR_PARAM_RANGE. */
+/** Work of one stream runs in order. A copy stream takes copies and fills only. priority -1, 0, 1. Codes: UMD_ERR_RES_QUEUES, _HANDLES, UMD_ERR_MEM_*, UMD_ERR_PARAM_RANGE. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamCreate(umdContext context, umdStreamKind kind, int priority, umdStream *stream_out);
 /** Cancels what has not finished; unread errors of the stream are reported in the log. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamDestroy(umdStream stream);
 /**
  * Waits for all work submitted before. timeout_ns of device time. The stream's first unread error comes back here (B11).
- * UMD_STATUS_TIMEOUT_PROGRESS, UMD_ERR_WAIT_*, and the code of a failed job (UMD_ERR_HW_*, UMD_ERR_EXEC_*).
+ * Codes: UMD_STATUS_TIMEOUT_PROGRESS, UMD_ERR_WAIT_*, and the code of a failed job (UMD_ERR_HW_*, UMD_ERR_EXEC_*).
  */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamSynchronize(umdStream stream, uint64_t timeout_ns);
-/** UMD_STATUS_NOT_READY or UMD_SUCCESS, or the code of a failed job. Never waits. */
+/** Never waits. Codes: UMD_STATUS_NOT_READY, UMD_ERR_WAIT_SIGNAL_LOST, _INTERRUPTED, or the code of a failed job. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamQuery(umdStream stream);
-/** Later work of the stream waits for the event's last record. An event never recorded is no wait. */
+/** Later work of the stream waits for the event's last record. An event never recorded is no wait. Codes: UMD_ERR_SUBMIT_*. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamWaitEvent(umdStream stream, umdEvent event);
 
+/** Codes: UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventCreate(umdContext context, umdEvent *event_out);
 UMD_API UMD_MUST_CHECK umdStatus umdEventDestroy(umdEvent event);
+/** Codes: UMD_ERR_SUBMIT_*. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventRecord(umdEvent event, umdStream stream);
+/** Never waits. Codes: those of umdStreamQuery; UMD_ERR_WAIT_NOT_SUBMITTED for an event that was never recorded. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventQuery(umdEvent event);
-/** As umdStreamSynchronize; UMD_ERR_WAIT_NOT_SUBMITTED for an event that was never recorded. */
+/** As umdStreamSynchronize. Codes: those of umdStreamSynchronize; UMD_ERR_WAIT_NOT_SUBMITTED for an event that was never recorded. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventSynchronize(umdEvent event, uint64_t timeout_ns);
-/** Device time between two recorded, finished events; UMD_STATUS_NOT_READY, UMD_ERR_WAIT_NOT_SUBMITTED. */
+/** Device time between two recorded, finished events. Codes: those of umdEventQuery; UMD_ERR_PARAM_RANGE if end was before start. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventElapsed(umdEvent start, umdEvent end, uint64_t *ns_out);
 
 /* ---- Work ---- */
 
-/** Asynchronous, in stream order. Host memory is copied to or from staging: src may be reused when umdMemcpyHtoD returns; dst of DtoH is valid once the call returns (it waits). */
+/** Asynchronous, in stream order. Host memory is copied to or from staging: src may be reused when umdMemcpyHtoD returns; dst of DtoH is valid once the call returns (it waits). Codes: UMD_ERR_MEM_POINTER, UMD_ERR_COPY_RANGE, UMD_ERR_SUBMIT_*. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemcpyHtoD(umdStream stream, umdDevicePtr dst, const void *src, uint64_t size_B);
-/** Waits for the stream, so it can return what umdStreamSynchronize can. */
+/** Waits for the stream. Codes: those of umdMemcpyHtoD; UMD_ERR_WAIT_* and the code of a failed job; UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemcpyDtoH(umdStream stream, void *dst, umdDevicePtr src, uint64_t size_B);
+/** The two must not overlap. Codes: those of umdMemcpyHtoD; UMD_ERR_PARAM_RANGE. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemcpyDtoD(umdStream stream, umdDevicePtr dst, umdDevicePtr src, uint64_t size_B);
-/** Fills with an element of 1, 2 or 4 bytes, the low ones of pattern; size_B a multiple of it. UMD_ERR_COPY_RANGE, UMD_ERR_PARAM_RANGE. */
+/** Fills with an element of 1, 2 or 4 bytes, the low ones of pattern; size_B a multiple of it. Codes: those of umdMemcpyHtoD; UMD_ERR_PARAM_RANGE. */
 UMD_API UMD_MUST_CHECK umdStatus umdMemset(umdStream stream, umdDevicePtr dst, uint32_t pattern, uint32_t element_B, uint64_t size_B);
 
 typedef struct umdLaunchDesc {
@@ -172,7 +181,10 @@ typedef struct umdLaunchDesc {
     uint32_t args_B;         /**< its size */
     uint32_t flags;          /**< 0 */
 } umdLaunchDesc;
-/** UMD_ERR_LAUNCH_*, UMD_ERR_SUBMIT_*. The kernel runs later; how it ended comes from a wait, the callback, or the next call. */
+/**
+ * The kernel runs later; how it ended comes from a wait, the callback, or the next call.
+ * Codes: UMD_ERR_PARAM_STRUCT_SIZE, _FLAGS, _RANGE (a copy stream), UMD_ERR_LAUNCH_*, UMD_ERR_SUBMIT_*.
+ */
 UMD_API UMD_MUST_CHECK umdStatus umdLaunchKernel(umdStream stream, umdKernel kernel, const umdLaunchDesc *desc);
 
 #ifdef __cplusplus

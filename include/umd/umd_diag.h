@@ -110,12 +110,13 @@ typedef struct umdErrorDetail {
  * Never changes the last error itself.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdGetLastErrorDetail(umdErrorDetail *detail);
-/** A record of this process by id (the last 256 are kept). UMD_STATUS_NOT_READY when it is unknown or too old. */
+/** A record of this process by id (the last 256 are kept). UMD_STATUS_NOT_READY when it is unknown or too old, UMD_ERR_PARAM_STRUCT_SIZE. */
 UMD_API UMD_MUST_CHECK umdStatus umdGetErrorDetailById(umdRecordId id, umdErrorDetail *detail);
 /**
  * The record that all began with: of the chain of causes of the record with this id, the last one. The id may be of a record that has been
  * pushed out by others meanwhile; first causes of lost devices and of failed contexts are kept longer than the rest. A record without a cause
- * is its own. detail->size_B must be set. UMD_STATUS_NOT_READY when it is unknown or no longer kept. Any thread.
+ * is its own. detail->size_B must be set (UMD_ERR_PARAM_STRUCT_SIZE).
+ * UMD_STATUS_NOT_READY when it is unknown or no longer kept. Any thread.
  * umdDeviceGetFirstCause and umdContextGetFirstCause of umd.h ask by what failed.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdGetFirstCause(umdRecordId id, umdErrorDetail *detail);

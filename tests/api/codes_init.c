@@ -121,7 +121,11 @@ CODE_CASE(UMD_ERR_INTERNAL_CODE)
     umdDevicePtr p = 42;
 
     *code_between() = (struct kmd_between){ .cmd = DRM_IOCTL_PETREL_GEM_CREATE, .error = -EIO, .code = (umdStatus)-4999 };
-    provokes(umdMemAlloc(f->ctx, 4096, 0, 0, &p), "raw=-4999");
+    provokes(umdMemAlloc(f->ctx, 4096, 0, 0, &p), "raw=-4999 name=UMD_UNKNOWN kind=unknown");
     fx_assert_figure(run->code, "call=umdMemAlloc", __FILE__, __LINE__);
+    code_between()->code = UMD_ERR_WAIT_QUEUED; /* known, and none that this call may return */
+    provokes(umdMemAlloc(f->ctx, 4096, 0, 0, &p), "raw=-3020 name=UMD_ERR_WAIT_QUEUED kind=undocumented");
+    umdErrorDetail d = fx_detail();
+    assert_true(fx_caused_by(&d, UMD_ERR_WAIT_QUEUED));
     assert_int_equal(p, 42);
 }

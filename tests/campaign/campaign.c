@@ -115,6 +115,8 @@ static bool ok(struct run *r, umdStatus st, const char *what)
     }
     if (!r->fault->site)
         die(r, what);
+    if (st == UMD_ERR_INTERNAL || st == UMD_ERR_INTERNAL_CODE)
+        die(r, "a defect of the driver, or a code that the call does not document");
     umdErrorDetail d = { .size_B = sizeof(d) };
     if (umdGetLastErrorDetail(&d) != UMD_SUCCESS || d.code != st)
         die(r, "the detail is not that of the returned code");

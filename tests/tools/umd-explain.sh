@@ -60,6 +60,14 @@ codes)
     says out '\(1, 0x00000001\)' '^  retry +as long as the caller likes, 1 ms apart$'
     run 0 0
     says out '^UMD_SUCCESS \(0, '
+    run 0 RES_QUEUES
+    says out '^  from +umdStreamCreate$'
+    run 0 HW_IRQ_LOST
+    says out '^  from +.*no call returns it$'
+    run 0 INTERNAL
+    says out '^  from +all calls but '
+    run 0 STATUS_TIMEOUT_PROGRESS --json
+    json 'd["calls"] == ["umdEventSynchronize", "umdStreamSynchronize"]'
     run 0 MEM_QUOTA
     says out '^  since +reserved in 0\.1: .*provisional'
     run 0 HW_TRAP --json

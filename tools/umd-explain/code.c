@@ -117,6 +117,30 @@ static void put_pages(const char *name)
     }
 }
 
+/* The calls that return it; where most do, those that do not. */
+static void put_callers(umdStatus code)
+{
+    uint32_t yes = 0, all = 0;
+    char text[1600];
+
+    while (umd_api_function_at(all))
+        yes += umd_api_may_return(umd_api_function_at(all++), code);
+    if (code == UMD_SUCCESS || !yes) {
+        explain_paragraph("from", code ? "records, callbacks and the kernel driver's own interface; no call returns it" : "all calls");
+        return;
+    }
+    const bool most = yes > all / 2;
+    size_t n = most ? (size_t)snprintf(text, sizeof(text), "all calls%s", yes < all ? " but " : "") : 0;
+    const char *comma = "";
+    for (uint32_t i = 0; i < all && n < sizeof(text); i++) {
+        if (umd_api_may_return(umd_api_function_at(i), code) == most)
+            continue;
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", comma, umd_api_function_at(i));
+        comma = ", ";
+    }
+    explain_paragraph("from", text);
+}
+
 static void put_code(const struct umd_status_info *s)
 {
     const struct umd_status_range_info *r = umd_status_range_info(s->code);
@@ -137,6 +161,8 @@ static void put_code(const struct umd_status_info *s)
     explain_paragraph("next", text);
     put_retry(s);
     put_elsewhere(s);
+    if (!s->provisional && !s->retired[0])
+        put_callers(s->code);
     put_since(s);
     put_pages(s->name);
 }
@@ -178,7 +204,7 @@ static void add_range(struct json_object *o, const struct umd_status_range_info 
 
 struct json_object *explain_code_json(const struct umd_status_info *s)
 {
-    struct json_object *o = json_object_new_object(), *pages = json_object_new_array();
+    struct json_object *o = json_object_new_object(), *pages = json_object_new_array(), *calls = json_object_new_array();
 
     add_text(o, "name", s->name);
     add_number(o, "value", s->code);
@@ -208,6 +234,10 @@ struct json_object *explain_code_json(const struct umd_status_info *s)
         if (strcmp(kb_rows[i][0], s->name) == 0)
             json_object_array_add(pages, json_object_new_string(kb_rows[i][1]));
     json_object_object_add(o, "pages", pages);
+    json_object_object_add(o, "calls", calls);
+    for (uint32_t i = 0; umd_api_function_at(i); i++)
+        if (s->code == UMD_SUCCESS || umd_api_may_return(umd_api_function_at(i), s->code))
+            json_object_array_add(calls, json_object_new_string(umd_api_function_at(i)));
     return o;
 }
 

@@ -6,6 +6,7 @@
 #include "diag_internal.h"
 #include "log_encode.h"
 #include "stamp.h"
+#include "status.h"
 
 umdLogModule umd_api_log_module = { .name = "umd.api", .level = UMD_LOG_INFO };
 __attribute__((constructor(103))) static void module_init(void) { umd_log_module_register(&umd_api_log_module, NULL, NULL); }
@@ -42,18 +43,6 @@ void umd_api_begin(struct umd_api_call *call, const struct umd_api_site *site, c
     if (traced(site->enter))
         umd_log_emit(site->enter, args);
     e->start_stamp = umd_stamp();
-}
-
-static bool allowed(const struct umd_api_call *call, umdStatus st)
-{
-    if (st == UMD_SUCCESS || st == UMD_ERR_INTERNAL || st == UMD_ERR_INTERNAL_CODE)
-        return true;
-    if (!umd_status_known(st))
-        return false;
-    for (uint32_t i = 0; call->allowed && i < call->allowed_count; i++)
-        if (call->allowed[i] == st)
-            return true;
-    return call->allowed == NULL;
 }
 
 /* The thread's last error becomes the open record; without one, what came up is told as far as it is known. */
@@ -95,7 +84,7 @@ umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st)
     struct umd_diag_thread *t = umd_diag_thread_peek();
     umdStatus raw = st;
 
-    if (!allowed(call, st)) {
+    if (__builtin_expect(st != UMD_SUCCESS, 0) && !umd_api_may_return(call->site->name, st)) {
         const char *kind = umd_status_known(st) ? "undocumented" : "unknown";
         st = umd_record_raise(&umd_api_log_module, call->site->name, "", 0, UMD_ERR_INTERNAL_CODE, umd_record_take_cause(),
                               "raw=%d name=%s kind=%s call=%s", (int)raw, umdStatusName(raw), kind, call->site->name);

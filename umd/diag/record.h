@@ -96,8 +96,6 @@ struct umd_api_site {
 /** First and last thing in every public entry point. Records the call in the thread's call ring (last 32), counts depth. */
 struct umd_api_call {
     const struct umd_api_site *site;
-    const umdStatus *allowed;  /**< set before umd_api_enter (the struct starts as { 0 }): codes beyond success that this call may return; NULL: any of the table (B13) */
-    uint32_t allowed_count;
 };
 /** The log module of all public calls. */
 extern UMD_API umdLogModule umd_api_log_module;
@@ -122,7 +120,10 @@ extern UMD_API umdLogModule umd_api_log_module;
         umd_api_begin((call_), &umd_api_site_, umd_api_args_);                                            \
     })
 UMD_API void umd_api_begin(struct umd_api_call *call, const struct umd_api_site *site, const uint64_t *args);
-/** Delivers the open record, if st failed, into the thread's last error; checks the code (B13). Value: st, or UMD_ERR_INTERNAL_CODE. */
+/**
+ * Delivers the open record, if st failed, into the thread's last error. Value: st, or UMD_ERR_INTERNAL_CODE where the function's list in
+ * api_codes.toml does not have it (B13); a function without a list, which is none of the public API's, may return any failure of the table.
+ */
 UMD_API umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st);
 
 /** The thread's last calls, newest first, as text lines "name(args) -> code"; for reports. Returns how many were written. */

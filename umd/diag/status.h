@@ -42,6 +42,11 @@ UMD_API const char *umd_severity_word(umdSeverity severity);
 UMD_API const char *umd_scope_word(umdScope scope);
 UMD_API const char *umd_action_word(umdAction action);
 
+/** The list of the public call (api_codes.toml) has the code; one without a list may return any failure of the table. Not for success. */
+UMD_API bool umd_api_may_return(const char *function, umdStatus st);
+/** Public calls that have a list, by name; NULL: no more. */
+UMD_API const char *umd_api_function_at(uint32_t index);
+
 /** How often the driver itself retries what failed with the code before the caller gets it, and the pause before each (B12). Count 0: never. */
 struct umd_driver_retry {
     uint32_t delay_ms, count;

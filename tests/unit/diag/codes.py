@@ -57,10 +57,9 @@ pauses = {
     ("umd/stream.c", "pause_host"),             # retries, by umd_status_driver_retry
     ("umd/device.c", "event_main"),             # no retry: the event thread's pace where nothing comes
     ("umd/library.c", "await_calls"),           # no retry: the end waits for the calls that are under way
-    ("tools/umd-log/set.c", "log_set_follow"),  # no retry: the pace at which a file is followed
     ("tools/train/trouble.c", "trouble_retry"), # retries, by the advice of the code or record
 }
-for path, text in sources("umd", "tools"):
+for path, text in sources("umd", "tools/train"):
     function = None
     for line in text.splitlines():
         m = re.match(r"[a-z].*?\b(\w+)\([^;]*$", line)

@@ -181,21 +181,27 @@ static void bare_code_gets_a_record(void **state)
 
 static void codes_outside_the_list_become_internal(void **state)
 {
-    static const umdStatus allowed[] = { UMD_ERR_PARAM_NULL, UMD_STATUS_NOT_READY };
-    struct umd_api_call call = { .allowed = allowed, .allowed_count = 2 };
+    struct umd_api_call call = { 0 };
 
     (void)state;
-    umd_api_enter(&call, "umdQuery", "x=%d", 1);
+    umd_api_enter(&call, "umdStreamQuery", "x=%d", 1);
     assert_int_equal(umd_api_exit(&call, UMD_STATUS_NOT_READY), UMD_STATUS_NOT_READY);
-    umd_api_enter(&call, "umdQuery", "x=%d", 1);
+    umd_api_enter(&call, "umdStreamQuery", "x=%d", 1);
     umdStatus st = origin(3);
     assert_int_equal(umd_api_exit(&call, st), UMD_ERR_INTERNAL_CODE);
     assert_non_null(strstr(last_error().figures, "raw=-2011"));
     umdErrorDetail cause = { .size_B = sizeof(cause) };
     assert_int_equal(umdGetErrorDetailById(last_error().cause, &cause), UMD_SUCCESS);
     assert_int_equal(cause.code, UMD_ERR_MEM_FRAGMENTED);
+    assert_non_null(strstr(last_error().figures, "kind=undocumented"));
     assert_int_equal(CALL("umdAny", (umdStatus)-4321), UMD_ERR_INTERNAL_CODE); /* outside the table */
     assert_non_null(strstr(last_error().figures, "kind=unknown"));
+    /* A positive code is no failure, and comes only from calls that list it (B1). */
+    assert_int_equal(CALL("umdMemAlloc", UMD_STATUS_NOT_READY), UMD_ERR_INTERNAL_CODE);
+    assert_non_null(strstr(last_error().figures, "raw=1 name=UMD_STATUS_NOT_READY kind=undocumented call=umdMemAlloc"));
+    assert_int_equal(CALL("umdStreamQuery", UMD_STATUS_TIMEOUT_PROGRESS), UMD_ERR_INTERNAL_CODE);
+    assert_int_equal(CALL("umdStreamSynchronize", UMD_STATUS_TIMEOUT_PROGRESS), UMD_STATUS_TIMEOUT_PROGRESS);
+    assert_int_equal(CALL("umdAny", UMD_STATUS_NOT_READY), UMD_ERR_INTERNAL_CODE);
 }
 
 static void record_crosses_a_carrier(void **state)

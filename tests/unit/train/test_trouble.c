@@ -19,7 +19,7 @@ static umdRecordId raised(struct trouble *t, umdStatus code, umdRecordId cause, 
 {
     struct umd_api_call call = { 0 };
 
-    umd_api_enter(&call, "umdStreamSynchronize", "stream=%d", 1);
+    umd_api_enter(&call, "umdAnyCall", "stream=%d", 1);
     umdStatus st = UMD_FAIL_FROM(code, cause, "%s", figures);
     umdRecordId id = umd_record_current();
     st = umd_api_exit(&call, st);
