@@ -319,6 +319,7 @@ bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail
         ctx->failed = *detail;
         atomic_store(&ctx->failed_unread, true);
         atomic_store_explicit(&ctx->failed_code, detail->code, memory_order_release);
+        umd_record_pin(detail, false); /* each later call names it */
     }
     return news;
 }
@@ -340,6 +341,30 @@ umdStatus umdContextGetStatus(umdContext context)
         /* A question: the failure stays to be met by the next call that needs the context. */
         if (st == UMD_SUCCESS && atomic_load_explicit(&ctx->failed_code, memory_order_acquire))
             st = umd_error_deliver(&ctx->failed);
+        umd_object_put(obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umdContextGetFirstCause(umdContext context, umdErrorDetail *detail)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64, context.id);
+    if (st == UMD_SUCCESS)
+        st = umd_check_detail(detail);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
+    if (st == UMD_SUCCESS) {
+        struct umd_context *ctx = (struct umd_context *)obj;
+        umd_record_set_context(ctx->id);
+        umd_device_poll(ctx->dev);
+        if (atomic_load_explicit(&ctx->failed_code, memory_order_acquire))
+            st = umd_first_cause(&ctx->failed, detail);
+        else
+            st = umd_device_is_lost(ctx->dev) ? umd_first_cause(&ctx->dev->lost, detail) : UMD_STATUS_NOT_READY;
         umd_object_put(obj);
     }
     return umd_call_leave(&call, st);

@@ -159,7 +159,25 @@ bool umd_device_set_lost(struct umd_device *dev, const umdErrorDetail *detail)
         umd_cond_broadcast(&dev->changed);
     }
     umd_mutex_unlock(&dev->state_lock);
+    if (news)
+        umd_record_pin(detail, true); /* each later call names it */
     return news;
+}
+
+umdStatus umd_first_cause(const umdErrorDetail *failed, umdErrorDetail *detail_out)
+{
+    if (umdGetFirstCause(failed->id, detail_out) != UMD_SUCCESS)
+        *detail_out = *failed; /* as far as is known */
+    return UMD_SUCCESS;
+}
+
+umdStatus umd_check_detail(const umdErrorDetail *detail)
+{
+    if (!detail)
+        return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=detail");
+    if (detail->size_B != sizeof(*detail))
+        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=detail size_B=%u expected_B=%zu", detail->size_B, sizeof(*detail));
+    return UMD_SUCCESS;
 }
 
 umdStatus umd_device_ioctl(struct umd_device *dev, unsigned long cmd, void *arg)
@@ -174,7 +192,8 @@ umdStatus umd_device_ioctl(struct umd_device *dev, unsigned long cmd, void *arg)
     /* Loss: the first record of it is what each later call returns. */
     if (!umd_record_export(&detail))
         return st;
-    (void)umd_device_set_lost(dev, &detail);
+    if (!umd_device_set_lost(dev, &detail) && detail.id.seq != dev->lost.id.seq)
+        umd_record_drop(&detail, "the device had been lost before: its first record is told");
     return umd_device_check(dev);
 }
 
@@ -265,6 +284,26 @@ umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInfo *info)
     st = umd_handle_get(device.id, UMD_OBJ_DEVICE, &obj);
     if (st == UMD_SUCCESS) {
         st = get_info((struct umd_device *)obj, info);
+        umd_object_put(obj);
+    }
+    return umd_call_leave(&call, st);
+}
+
+umdStatus umdDeviceGetFirstCause(umdDevice device, umdErrorDetail *detail)
+{
+    struct umd_call call;
+    struct umd_object *obj;
+
+    umdStatus st = UMD_CALL_ENTER(&call, "device=0x%" PRIx64, device.id);
+    if (st == UMD_SUCCESS)
+        st = umd_check_detail(detail);
+    if (st < 0)
+        return umd_call_leave(&call, st);
+    st = umd_handle_get(device.id, UMD_OBJ_DEVICE, &obj);
+    if (st == UMD_SUCCESS) {
+        struct umd_device *dev = (struct umd_device *)obj;
+        umd_device_poll(dev);
+        st = umd_device_is_lost(dev) ? umd_first_cause(&dev->lost, detail) : UMD_STATUS_NOT_READY;
         umd_object_put(obj);
     }
     return umd_call_leave(&call, st);

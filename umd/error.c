@@ -343,6 +343,15 @@ static umdStatus first_told(struct umd_stream *s)
     return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
 }
 
+/* Another record may be the one that is told: this ends it, unless it is the same. */
+static void drop_unless_told(umdErrorDetail *d)
+{
+    umdRecordId told = umd_record_current();
+
+    if (told.seq != d->id.seq || told.pid != d->id.pid)
+        umd_record_drop(d, "what it came of is told in its place");
+}
+
 umdStatus umd_error_lost(struct umd_stream *s, umdStatus st)
 {
     umdErrorDetail d;
@@ -350,6 +359,7 @@ umdStatus umd_error_lost(struct umd_stream *s, umdStatus st)
     if (!umd_record_export(&d))
         return st;
     st = first_told(s);
+    drop_unless_told(&d);
     return UMD_HOP(st);
 }
 
@@ -366,13 +376,17 @@ umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w,
         return st;
     await_event(s, !cancelled);
     st = first_told(s);
-    if (st < 0)
+    if (st < 0) {
+        drop_unless_told(&d);
         return UMD_HOP(st);
+    }
     if (cancelled && atomic_load_explicit(&ctx->failed_code, memory_order_acquire) && atomic_exchange(&ctx->failed_unread, false)) {
         st = umd_error_deliver(&ctx->failed); /* no call has met it yet */
+        drop_unless_told(&d);
         return UMD_HOP(st);
     }
     if (cancelled && atomic_load_explicit(&ctx->failed_code, memory_order_acquire)) {
+        umd_record_drop(&d, "the failure that it fell with is told, as the cause of this wait's");
         return UMD_FAIL_FROM(UMD_ERR_EXEC_CANCELLED, ctx->failed.id, "stream=%u job=%" PRIu64 " because_of=%s", s->number, (uint64_t)w->job_id,
                              umdStatusName(ctx->failed.code));
     }
@@ -392,6 +406,8 @@ umdStatus umd_error_banned(struct umd_stream *s, umdStatus st)
         st = umd_context_check(s->ctx);
     if (st == UMD_SUCCESS)
         st = umd_error_deliver(&d);
+    else
+        drop_unless_told(&d);
     return UMD_HOP(st);
 }
 

@@ -291,6 +291,7 @@ void umd_stream_idle(struct umd_stream *s)
      */
     for (uint32_t tries = 0; tries < retry.count && !await(s, point, UINT64_MAX); tries++) {
         atomic_fetch_add(&dev->wait_retries, 1);
+        umd_record_retried(UMD_ERR_MEM_HOST_ALLOC_FAILED);
         if (!dev->stepped)
             pause_host(retry.delay_ms);
     }
@@ -331,6 +332,7 @@ static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_
                 return UMD_FAIL(UMD_ERR_SUBMIT_RING_FULL, "stream=%u in_flight=%" PRIu64 " reason=\"waits for old work fail\"", s->number,
                                 last - done);
             atomic_fetch_add(&s->ctx->dev->wait_retries, 1);
+            umd_record_retried(UMD_ERR_MEM_HOST_ALLOC_FAILED);
         }
         reclaim_locked(s);
         umdStatus st = umd_stream_check(s);
@@ -406,6 +408,7 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
             return UMD_HOP(st);
         UMD_ABSORB(st, "waited for the oldest job of the queue and submitted again");
         atomic_fetch_add(&dev->ring_full_waits, 1);
+        umd_record_retried(UMD_ERR_SUBMIT_RING_FULL);
         uint64_t done = atomic_load(&s->done_point);
         if (done < atomic_load(&s->last_point)) {
             if (await(s, done + 1, (uint64_t)retry.delay_ms * 1000000u))

@@ -89,6 +89,12 @@ UMD_API UMD_MUST_CHECK umdStatus umdDeviceGet(uint32_t index, umdDevice *device_
 /** Works on a lost device with what is known. Codes: UMD_ERR_PARAM_STRUCT_SIZE. */
 UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInfo *info);
 
+/**
+ * The record that the loss of the device began with: the same for each thread and at any time. detail->size_B must be set.
+ * UMD_STATUS_NOT_READY: it is not lost; UMD_ERR_PARAM_NULL, UMD_ERR_PARAM_STRUCT_SIZE.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetFirstCause(umdDevice device, umdErrorDetail *detail);
+
 /* ---- Contexts ---- */
 
 /** One address space and its queues; the scope of a sticky fault. Codes: UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */
@@ -101,10 +107,13 @@ UMD_API UMD_MUST_CHECK umdStatus umdContextCreate(umdDevice device, umdContext *
 UMD_API UMD_MUST_CHECK umdStatus umdContextDestroy(umdContext context);
 /** UMD_SUCCESS, or the sticky code of the context or its device. */
 UMD_API UMD_MUST_CHECK umdStatus umdContextGetStatus(umdContext context);
+/** The record that the failure of the context, or the loss of its device, began with. As umdDeviceGetFirstCause. */
+UMD_API UMD_MUST_CHECK umdStatus umdContextGetFirstCause(umdContext context, umdErrorDetail *detail);
 
 /**
  * Asynchronous errors and warnings of the context (D7). Called on a driver thread (stepped: inside a wait) without locks held; may call query and destroy calls
- * of other objects, not umdContextDestroy of this context or umdShutdown. detail lives for the call only. NULL clears; returns after a running call has ended.
+ * of other objects, not umdContextDestroy of this context or umdShutdown. detail lives for the call only; umdGetErrorScene(detail->id, ...) has the
+ * errors of the context before it. NULL clears; returns after a running call has ended.
  */
 typedef void (*umdErrorCallback)(umdContext context, const umdErrorDetail *detail, void *user);
 UMD_API UMD_MUST_CHECK umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callback, void *user);

@@ -84,6 +84,11 @@ UMD_API bool umd_record_export(umdErrorDetail *detail_out);
 /** Makes a record that came over a carrier the thread's open one (hops and id kept). Value: its code. Validates every field. */
 UMD_API umdStatus umd_record_import(const umdErrorDetail *detail);
 
+/** What umd_record_export took out is told to nobody after all, since another record is: it ends as absorbed. `why` is one sentence. */
+UMD_API void umd_record_drop(umdErrorDetail *detail, const char *why);
+/** The driver itself tries again what failed with the code: counted by it (umdGetErrorCounts). */
+UMD_API void umd_record_retried(umdStatus st);
+
 /* ---- Public API calls ---- */
 
 /** What is known of a public entry point: static, one per function. */

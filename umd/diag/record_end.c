@@ -127,6 +127,19 @@ void umd_record_end(struct umd_record_scope *s, umdRecordEnd end)
         tell_swallowed(&s->rec);
 }
 
+void umd_record_drop(umdErrorDetail *detail, const char *why)
+{
+    detail->end = UMD_RECORD_ABSORBED;
+    UMD_COPY_STR(detail->absorbed, why);
+    umd_record_count(UMD_COUNT_DELIVERED, detail->code, -1);
+    umd_record_count(UMD_COUNT_ABSORBED, detail->code, 1);
+    umd_record_store_put(detail);
+    if (!detail->repeat || umd_power_of_ten(detail->repeat))
+        umd_record_log_end(&umd_log_this_module, detail, UMD_RECORD_ABSORBED);
+}
+
+void umd_record_retried(umdStatus st) { umd_record_count(UMD_COUNT_RETRIED, st, 1); }
+
 /* Of one that leaves over a carrier, or is kept to be told later, this is not the end: its story goes on. */
 void umd_record_log_delivered(const struct umd_record_scope *s)
 {

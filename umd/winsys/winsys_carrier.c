@@ -146,8 +146,8 @@ static void scope_leave(bool failed)
 {
     umdErrorDetail detail;
 
-    if (failed)
-        (void)umd_record_export(&detail);
+    if (failed && umd_record_export(&detail))
+        umd_record_drop(&detail, "the caller makes do with its errno");
     umd_record_scope_end();
 }
 
