@@ -90,8 +90,8 @@ UMD_API UMD_MUST_CHECK umdStatus umdDeviceGet(uint32_t index, umdDevice *device_
 UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInfo *info);
 
 /**
- * The record that the loss of the device began with: the same for each thread and at any time. detail->size_B must be set.
- * UMD_STATUS_NOT_READY: it is not lost; UMD_ERR_PARAM_NULL, UMD_ERR_PARAM_STRUCT_SIZE.
+ * The record that the loss of the device began with: the same for each thread and at any time. detail->size_B must be set. Before it is
+ * lost, there is none. Codes: UMD_STATUS_NOT_READY, UMD_ERR_PARAM_STRUCT_SIZE.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetFirstCause(umdDevice device, umdErrorDetail *detail);
 
@@ -107,7 +107,7 @@ UMD_API UMD_MUST_CHECK umdStatus umdContextCreate(umdDevice device, umdContext *
 UMD_API UMD_MUST_CHECK umdStatus umdContextDestroy(umdContext context);
 /** UMD_SUCCESS, or the sticky code of the context or its device. */
 UMD_API UMD_MUST_CHECK umdStatus umdContextGetStatus(umdContext context);
-/** The record that the failure of the context, or the loss of its device, began with. As umdDeviceGetFirstCause. */
+/** The record that the failure of the context, or the loss of its device, began with. As umdDeviceGetFirstCause. Codes: UMD_STATUS_NOT_READY, UMD_ERR_PARAM_STRUCT_SIZE. */
 UMD_API UMD_MUST_CHECK umdStatus umdContextGetFirstCause(umdContext context, umdErrorDetail *detail);
 
 /**
