@@ -236,7 +236,7 @@ static void forms_of_text(void **state)
     umd_record_set_context(9);
     CALL("umdOld", UMD_FAIL(UMD_ERR_PARAM_RANGE, "i=%d", 5));
     struct umd_api_call call = { 0 };
-    umd_api_enter(&call, "umdStreamSynchronize", "stream=%d", 3);
+    umd_api_enter(&call, "umdTest", "stream=%d", 3);
     (void)UMD_FAIL(UMD_ERR_HW_PAGE_FAULT, "address=0x1234 a=\"%s\" b=\"%s\"", name, name);
     umdStatus st = UMD_FAIL_CAUSED(UMD_ERR_EXEC_FAILED, "size_B=%u timeout_ns=%u a=\"%s\" b=\"%s\"", 256u << 20, 5000000u, name, name);
     for (int i = 0; i < 12; i++)
@@ -246,7 +246,7 @@ static void forms_of_text(void **state)
     umdErrorDetail d = last_error();
     size_t n = umdErrorDetailFormat(&d, text, sizeof(text));
     assert_true(n < sizeof(text) && count_of(text, "\n") <= 40);
-    assert_non_null(strstr(text, "call umdStreamSynchronize(stream=3), context 9"));
+    assert_non_null(strstr(text, "call umdTest(stream=3), context 9"));
     assert_non_null(strstr(text, "size_B=268435456 (256 MiB) timeout_ns=5000000 (5 ms)"));
     assert_non_null(strstr(text, "earlier  UMD_ERR_PARAM_RANGE"));
     assert_null(strstr(text, "test_diag_scene+0x")); /* no place of the program */
@@ -256,7 +256,7 @@ static void forms_of_text(void **state)
     assert_true(n < sizeof(text));
     assert_non_null(strstr(text, "UMD_ERR_EXEC_FAILED -> UMD_ERR_SUBMIT_FAILED"));
     assert_non_null(strstr(text, "stack    digest "));
-    assert_non_null(strstr(text, "umdStreamSynchronize(stream=3) -> under way"));
+    assert_non_null(strstr(text, "umdTest(stream=3) -> under way"));
     assert_non_null(strstr(text, "errors   "));
     assert_non_null(strstr(text, "test_scene.c:"));
     assert_null(strstr(text, "0x7f")); /* offsets in modules, never addresses */
