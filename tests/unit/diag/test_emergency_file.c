@@ -168,9 +168,10 @@ static const struct run runs[] = {
 /* Runs the program in the state directory `dir` of the scratch. Value: the wait status. */
 static int program(const char *name, const char *dir, const char *more, char *text, size_t size)
 {
-    char env[512];
+    char env[1200];
+    int n = snprintf(env, sizeof(env), "PETREL_STATE_DIR=%s UMD_LOG_CONSOLE=off %s", dir, more);
 
-    snprintf(env, sizeof(env), "PETREL_STATE_DIR=%s UMD_LOG_CONSOLE=off %s", dir, more);
+    assert_true(n > 0 && (size_t)n < sizeof(env));
     return in_program(name, env, text, size);
 }
 
