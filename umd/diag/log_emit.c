@@ -19,30 +19,42 @@ struct piece {
     size_t size_B;
 };
 
-/* Into the thread's ring, made on first use. False: no room, which is counted. */
-static bool put(struct umd_diag_thread *t, uint32_t site_id, uint64_t context_id, struct piece a, struct piece b, bool urgent)
+static void fill(struct umd_log_entry *e, const struct umd_diag_thread *t, uint32_t size_B, uint32_t site_id, uint64_t context_id,
+                 struct piece a, struct piece b)
 {
-    uint32_t size_B = (uint32_t)((sizeof(struct umd_log_entry) + a.size_B + b.size_B + 7) & ~(size_t)7);
-
-    if (!t->busy && !t->ring)
-        t->ring = umd_log_ring_create();
-    struct umd_log_entry *e = t->busy || !t->ring ? NULL : umd_log_ring_reserve(t->ring, size_B);
-    if (!e) {
-        umd_log_count_dropped();
-        umd_log_wake(true);
-        return false;
-    }
-    t->busy = 1;
-    atomic_signal_fence(memory_order_seq_cst);
     *e = (struct umd_log_entry){ .size_B = size_B, .site_id = site_id, .stamp = umd_stamp(), .context_id = context_id, .depth = t->depth,
                                  .payload_B = (uint32_t)(a.size_B + b.size_B) };
     memcpy(e + 1, a.bytes, a.size_B);
     memcpy((uint8_t *)(e + 1) + a.size_B, b.bytes, b.size_B);
-    umd_log_ring_commit(t->ring, size_B);
-    atomic_signal_fence(memory_order_seq_cst);
-    t->busy = 0;
-    umd_log_wake(urgent || t->ring->crowded);
-    return true;
+}
+
+/*
+ * Into the thread's ring, made on first use. False: no room, or a signal handler that has interrupted this very thing; counted. From the first
+ * look at the ring to its new head the thread is busy: a handler that came in between would take the same place.
+ */
+static bool put(struct umd_diag_thread *t, uint32_t site_id, uint64_t context_id, struct piece a, struct piece b, bool urgent)
+{
+    uint32_t size_B = (uint32_t)((sizeof(struct umd_log_entry) + a.size_B + b.size_B + 7) & ~(size_t)7);
+    struct umd_log_entry *e = NULL;
+
+    if (!t->busy) {
+        t->busy = 1;
+        atomic_signal_fence(memory_order_seq_cst);
+        if (!t->ring)
+            t->ring = umd_log_ring_create();
+        e = t->ring ? umd_log_ring_reserve(t->ring, size_B) : NULL;
+        if (e) {
+            fill(e, t, size_B, site_id, context_id, a, b);
+            umd_log_ring_commit(t->ring, size_B);
+            urgent = urgent || t->ring->crowded;
+        }
+        atomic_signal_fence(memory_order_seq_cst);
+        t->busy = 0;
+    }
+    if (!e)
+        umd_log_count_dropped();
+    umd_log_wake(urgent || !e);
+    return e != NULL;
 }
 
 static void line_now(const struct umd_diag_thread *t, struct umd_log_line *line)
