@@ -248,7 +248,7 @@ doctor)
     UMD_LOG_FILE=run.log training 3 --faults "$hang"
     verdict fine run.log
     UMD_LOG_FILE=run.log verdict fine
-    verdict "$below" --level debug run.log; says out 'no DEBUG record'
+    verdict filtered --level debug run.log; says out 'no DEBUG record'
     : >empty.log
     verdict never-logged empty.log; says out 'empty and no process has it open'
     printf '# petrel log, version 0.1.0, pid 4711, opened 2026-11-29T17:54:00.669505909Z\n' >head.log
