@@ -8,7 +8,7 @@
 static _Atomic(struct umd_log_ring *) rings;
 static _Atomic(uint64_t) dropped;
 
-/* Sets the limit anew. A half full ring passes here with each entry. */
+/* Sets the limit anew. A crowded ring passes here with each entry. */
 struct umd_log_entry *umd_log_ring_reserve_slow(struct umd_log_ring *ring, uint32_t size_B)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -27,9 +27,9 @@ struct umd_log_entry *umd_log_ring_reserve_slow(struct umd_log_ring *ring, uint3
     }
     if (head + size_B - tail > UMD_RING_B)
         return NULL;
-    uint64_t half = tail + UMD_RING_B / 2, end;
-    ring->crowded = head + size_B > half;
-    end = ring->crowded ? head + size_B : half; /* crowded: looks again at each entry, until the writer has been */
+    uint64_t calm = tail + UMD_RING_CROWDED_B, end;
+    ring->crowded = head + size_B > calm;
+    end = ring->crowded ? head + size_B : calm; /* crowded: looks again at each entry, until the writer has been */
     ring->limit = end < data_end ? end : data_end;
     return umd_log_ring_at(ring, head);
 }

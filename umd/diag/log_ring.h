@@ -10,7 +10,8 @@
 
 #include <umd/umd_log.h>
 
-#define UMD_RING_B 262144u /* a power of two: some 4,000 short entries */
+#define UMD_RING_B 524288u  /* a power of two: some 9,000 short entries */
+#define UMD_RING_CROWDED_B (UMD_RING_B / 4) /* so much in it calls for the writer; the rest is for the time until it comes */
 
 /* In the ring, 8-byte aligned, its payload behind it. Of a pad only size_B and site_id count. */
 struct umd_log_entry {
@@ -36,7 +37,7 @@ struct umd_log_entry_text {
 struct umd_log_ring {
     _Atomic(uint64_t) head;     /* producer's: bytes ever put */
     uint64_t limit;             /* producer's: head may go so far without a look at tail; never beyond the end of data */
-    bool crowded;               /* producer's: more than half full when it last looked, so the writer should not sleep on */
+    bool crowded;               /* producer's: rather full when it last looked, so the writer should not sleep on */
     uint32_t tid;               /* of the producer */
     _Atomic(bool) orphan;
     struct umd_log_ring *next;  /* the drain's */

@@ -48,7 +48,7 @@ static void lines_of_an_unloaded_library_are_whole(void **state)
     assert_int_equal(umd_log_binary_open(binary_path, &b), UMD_SUCCESS);
     while (umd_log_binary_next(b, &r) == UMD_SUCCESS) {
         for (int i = 0; i < 2; i++) {
-            char module[16], begin[24];
+            char module[32], begin[48];
             snprintf(module, sizeof(module), "plugin.%d", i + 1);
             snprintf(begin, sizeof(begin), "plugin %d logs i=", i + 1);
             seen[i] += strcmp(r.module, module) == 0 && strncmp(r.message, begin, strlen(begin)) == 0;
