@@ -41,6 +41,8 @@ void code_init_fails(struct code_run *run, umdInitDesc desc, const char *figure)
 
 /** What it is told; at first nothing. */
 struct kmd_between *code_between(void);
+/* Tells the driver in between, all at once. */
+void code_tell(const struct kmd_between *what);
 /** As code_up, over the driver in between. */
 struct fx *code_up_between(struct code_run *run);
 /** The environment names the driver in between, or the real one again. */

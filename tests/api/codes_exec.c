@@ -16,11 +16,11 @@ CODE_CASE(UMD_ERR_SUBMIT_FAILED)
     struct fx *f = code_up_between(run);
     umdDevicePtr p = fx_alloc(f, 4096);
 
-    *code_between() = (struct kmd_between){ .cmd = DRM_IOCTL_PETREL_EXEC, .error = -EINVAL, .code = UMD_ERR_UAPI_ARGUMENT };
+    code_tell(&(struct kmd_between){ .cmd = DRM_IOCTL_PETREL_EXEC, .error = -EINVAL, .code = UMD_ERR_UAPI_ARGUMENT });
     provokes(umdMemset(f->stream, p, 1, 4, 4096), "because_of=UMD_ERR_UAPI_ARGUMENT");
     umdErrorDetail d = fx_detail();
     assert_true(fx_caused_by(&d, UMD_ERR_UAPI_ARGUMENT));
-    *code_between() = (struct kmd_between){ 0 };
+    code_tell(&(struct kmd_between){ 0 });
     assert_ok(umdMemset(f->stream, p, 1, 4, 4096)); /* nothing was queued, nothing is in the way */
     assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE));
 }
@@ -159,10 +159,10 @@ CODE_CASE(UMD_ERR_WAIT_SIGNAL_LOST)
     umdDevicePtr p = fx_alloc(f, 4096);
 
     assert_ok(umdMemset(f->stream, p, 1, 4, 4096));
-    *code_between() = (struct kmd_between){ .cmd = DRM_IOCTL_PETREL_WAIT, .error = -ETIME, .stage = DRM_PETREL_STAGE_SIGNAL_LOST };
+    code_tell(&(struct kmd_between){ .cmd = DRM_IOCTL_PETREL_WAIT, .error = -ETIME, .stage = DRM_PETREL_STAGE_SIGNAL_LOST });
     provokes(umdStreamSynchronize(f->stream, 1000), "kind=fill");
     assert_int_equal(fx_detail().advice.severity, UMD_SEVERITY_WARN);
-    *code_between() = (struct kmd_between){ 0 };
+    code_tell(&(struct kmd_between){ 0 });
     assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE));
 }
 

@@ -109,7 +109,7 @@ CODE_CASE(UMD_ERR_INTERNAL)
     struct fx *f = code_up_between(run);
     umdDevicePtr p = 42;
 
-    *code_between() = (struct kmd_between){ .cmd = DRM_IOCTL_PETREL_GEM_CREATE, .error = -E2BIG };
+    code_tell(&(struct kmd_between){ .cmd = DRM_IOCTL_PETREL_GEM_CREATE, .error = -E2BIG });
     provokes(umdMemAlloc(f->ctx, 4096, 0, 0, &p), "errno=7");
     assert_int_equal(p, 42);
     assert_int_equal(fx_detail().advice.action, UMD_ACTION_ABORT);
@@ -120,7 +120,7 @@ CODE_CASE(UMD_ERR_INTERNAL_CODE)
     struct fx *f = code_up_between(run);
     umdDevicePtr p = 42;
 
-    *code_between() = (struct kmd_between){ .cmd = DRM_IOCTL_PETREL_GEM_CREATE, .error = -EIO, .code = (umdStatus)-4999 };
+    code_tell(&(struct kmd_between){ .cmd = DRM_IOCTL_PETREL_GEM_CREATE, .error = -EIO, .code = (umdStatus)-4999 });
     provokes(umdMemAlloc(f->ctx, 4096, 0, 0, &p), "raw=-4999 name=UMD_UNKNOWN kind=unknown");
     fx_assert_figure(run->code, "call=umdMemAlloc", __FILE__, __LINE__);
     code_between()->code = UMD_ERR_WAIT_QUEUED; /* known, and none that this call may return */

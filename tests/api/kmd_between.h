@@ -17,7 +17,7 @@ struct kmd_between {
     int32_t error;        /* its answer, -errno */
     umdStatus code;       /* and the record that goes with it; 0: none */
     uint32_t stage;       /* of a WAIT answered here */
-    bool mute;            /* failed waits and events come without their records */
+    _Atomic(bool) mute;   /* read by the event thread, too: failed waits and events come without their records */
     bool no_devices;      /* the probe finds none */
     uint64_t va_end;      /* what INFO says of the address space; 0: the truth */
 };

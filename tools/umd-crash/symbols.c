@@ -44,7 +44,7 @@ static bool read_stack(const struct crash *c, struct stack *s)
     for (size_t i = 0; i < lines->count; i++) {
         char *end;
         uint64_t at = strtoull(lines->lines[i], &end, 16);
-        if (end[0] == ':' && end[1] == ' ' && at >= s->start && at - s->start + 32 <= s->size_B)
+        if (end[0] == ':' && end[1] == ' ' && at >= s->start && at - s->start <= s->size_B - 32)
             crash_bytes(end + 2, "", s->bytes + (at - s->start), 32);
     }
     return true;
