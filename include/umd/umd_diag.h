@@ -250,7 +250,8 @@ UMD_API size_t umdErrorDetailFormatFull(const umdErrorDetail *detail, char *buf,
  * `umd-crash show` reads: registers, backtrace, API calls of all threads, emergency records, the log's tail, the driver's state. The newest 5
  * are kept. Then the handler runs that had the signal before, or the default action: exit status and core dump are as they would be.
  * dir is made with mode 0700 if it is not there (its parent must be), and copied. A second call changes the directory. Handlers put later should chain to what they
- * find, as this one does. Threads that have made a Petrel call, and those that make their first one later, can tell of a stack overflow.
+ * find, as this one does. A stack overflow is told of by the calling thread, by threads that make their first Petrel
+ * call later, and by those that bring a signal stack of their own; other threads have none, and leave no snapshot of it.
  * Also by environment: UMD_CRASH_DIR=dir. Any thread. Not for signal handlers.
  * UMD_ERR_PARAM_NULL; UMD_ERR_RES_FILE: dir cannot be made or written to, is a symbolic link, another user's, or writable by others.
  */
