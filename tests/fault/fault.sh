@@ -418,8 +418,10 @@ logs)
     run 2 --log /dev/null --report /dev/null; one_line; says err 'the report /dev/null cannot be written: it is a device'
     mkfifo pipe
     run 2 --log pipe; one_line; says err '^umd-train: the log pipe cannot be written: it is a pipe that nobody reads$'
-    cat pipe >piped &
+    exec 9<>pipe 8<pipe # a reader that is there before the run
+    cat <&8 >piped 9>&- &
     run 0 --log pipe; silent
+    exec 9>&- 8<&-
     wait $!
     says piped 'library started'
     only pipe piped ;;

@@ -190,6 +190,23 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
     return dwfl_thread_state_registers(thread, 0, 17, values);
 }
 
+/* Unit by unit: clang writes no .debug_aranges, which libdwfl's own search by address needs. */
+static void find_line(Dwfl_Module *mod, uint64_t lookup, struct crash_frame *f)
+{
+    Dwarf_Addr bias;
+
+    for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(mod, unit, &bias));) {
+        if (dwarf_haspc(unit, lookup - bias) != 1)
+            continue;
+        Dwarf_Line *line = dwarf_getsrc_die(unit, lookup - bias);
+        const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+        if (!file || dwarf_lineno(line, &f->line) != 0)
+            continue;
+        snprintf(f->file, sizeof(f->file), "%s", file);
+        return;
+    }
+}
+
 static void name_frame(struct work *w, struct crash_frame *f, uint64_t lookup)
 {
     GElf_Off offset;
@@ -209,10 +226,7 @@ static void name_frame(struct work *w, struct crash_frame *f, uint64_t lookup)
     const char *name = dwfl_module_addrinfo(mod, lookup, &offset, &sym, NULL, NULL, NULL);
     if (name)
         snprintf(f->function, sizeof(f->function), "%s", name);
-    Dwfl_Line *line = dwfl_module_getsrc(mod, lookup);
-    const char *file = line ? dwfl_lineinfo(line, NULL, &f->line, NULL, NULL, NULL) : NULL;
-    if (file)
-        snprintf(f->file, sizeof(f->file), "%s", file);
+    find_line(mod, lookup, f);
 }
 
 /* A return address points behind the call, which may be another line's. */
