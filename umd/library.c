@@ -210,6 +210,7 @@ static void power_down(void)
 static umdStatus power_up(const umdInitDesc *desc)
 {
     struct umd_winsys_config config = { 0 };
+    const uint64_t plans = umd_fault_plan_generation();
 
     umdStatus st = configure(desc, &config);
     if (st == UMD_SUCCESS)
@@ -229,6 +230,7 @@ static umdStatus power_up(const umdInitDesc *desc)
         st = UMD_FAIL(UMD_ERR_INIT_NO_DEVICE, "configured=%u", config.device_count);
     if (st < 0) {
         umd_error_keep(st, power_down());
+        umd_fault_plan_undo(plans);
         return UMD_HOP(st);
     }
     UMD_LIFECYCLE("library started carrier=%s devices=%u mode=%s", config.carrier, lib.device_count, config.stepped ? "stepped" : "threaded");

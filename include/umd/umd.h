@@ -54,7 +54,7 @@ typedef struct umdInitDesc {
     uint64_t seed;            /**< stepped mode: of clocks and faults */
     bool stepped;             /**< one host thread, this one, and virtual time (or $PETREL_MODE=stepped) */
     bool functional;          /**< timing model off (or $PETREL_MODE=functional) */
-    const char *faults;       /**< fault specification, or "@FILE", or an absolute path; NULL: $PETREL_FAULTS; see docs/faults.md */
+    const char *faults;       /**< fault specification, or "@FILE", or an absolute path; NULL: $PETREL_FAULTS; a start that fails takes it back; see docs/faults.md */
 } umdInitDesc;
 
 /**

@@ -41,6 +41,16 @@ static void init_arguments(void **state)
     d.faults = "sys.open=fail";
     assert_fails(umdInit(&d), UMD_ERR_RES_FILE, "path=\"memfd:petrel-vram\"");
     fx_assert_figure(UMD_ERR_RES_FILE, "errno=5", __FILE__, __LINE__);
+    d.faults = NULL;
+    assert_ok(umdInit(&d)); /* a start that failed took its plan back */
+    assert_ok(umdShutdown());
+    assert_ok(umd_fault_plan_set("hw.cu.hang[nth=77]=fire")); /* and the one before it stands again */
+    d.faults = "sys.open=fail";
+    assert_int_equal(umdInit(&d), UMD_ERR_RES_FILE);
+    assert_true(umd_fault_armed[UMD_FAULT_HW_CU_HANG]);
+    d.faults = NULL;
+    assert_ok(umdInit(&d));
+    assert_ok(umdShutdown());
     d.faults = "hw.cu.hang=fly";
     assert_int_equal(umdInit(&d), UMD_ERR_FAULT_SPEC);
     d = fx_desc();

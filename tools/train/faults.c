@@ -62,6 +62,11 @@ static char *read_text(struct train_run *run, const char *path)
     return NULL;
 }
 
+umdStatus train_set_faults(const struct train_run *run)
+{
+    return run->opt.faults ? umd_fault_plan_set(run->opt.faults) : UMD_SUCCESS;
+}
+
 int train_read_faults(struct train_run *run)
 {
     const char *path = run->opt.faults ? train_fault_file(&run->opt) : NULL;

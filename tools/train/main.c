@@ -159,16 +159,17 @@ static int bring_up(struct train_run *run)
     const struct train_options *o = &run->opt;
     umdInitDesc desc = {
         .size_B = sizeof(desc), .version = UMD_VERSION, .carrier = o->carrier, .watchdog_ns = (uint64_t)o->watchdog_ms * 1000000u,
-        .seed = o->seed, .stepped = o->stepped, .functional = o->functional, .faults = o->faults,
+        .seed = o->seed, .stepped = o->stepped, .functional = o->functional,
     };
     /* Decided above, for all of the run: the library would add what the variables say. */
     unsetenv("PETREL_MODE");
     unsetenv("PETREL_FAULTS");
-    umdStatus st = umdInit(&desc), first = st;
+    umdStatus st = train_set_faults(run);
+    if (!umdFailed(st))
+        st = umdInit(&desc);
+    const umdStatus first = st;
 
     if (umdFailed(st) && trouble_retry(&run->trouble, st)) {
-        /* The plan of faults stays as it is: what was to happen once has happened. */
-        desc.faults = NULL;
         st = umdInit(&desc);
         if (!umdFailed(st))
             trouble_retried(&run->trouble, first, "bringing the stack up");

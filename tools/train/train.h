@@ -94,6 +94,8 @@ bool train_same_file(const char *a, const char *b);
 const char *train_fault_file(const struct train_options *o);
 /** Reads the file, if it is one, and checks the text; o->faults is the text then. Anything but TRAIN_DONE: it has been told. */
 int train_read_faults(struct train_run *run);
+/** The plan from here on, for all starts of the stack: what was to happen once has happened when one is tried again. */
+umdStatus train_set_faults(const struct train_run *run);
 
 /* main.c */
 /** Tells a failure of the run itself in one line, and keeps it for the report. Value: status. */

@@ -19,7 +19,8 @@ static const struct umd_fault_site_info sites[UMD_FAULT_SITE_COUNT] = {
 _Atomic(bool) umd_fault_armed[UMD_FAULT_SITE_COUNT];
 
 static struct umd_mutex lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "fault plan", .rank = 98 };
-static struct umd_fault_plan *plan;                        /* under lock */
+static struct umd_fault_plan *plan, *plan_before;          /* under lock */
+static uint64_t generation;                                /* under lock */
 static _Atomic(bool) has_rule[UMD_FAULT_SITE_COUNT];
 static _Atomic(uint64_t) site_hits[UMD_FAULT_SITE_COUNT], site_fired[UMD_FAULT_SITE_COUNT];
 static _Atomic(bool) plan_was_set;                         /* by call or from the environment */
@@ -106,15 +107,14 @@ bool umd_fault_check_slow(enum umd_fault_site site, struct umd_fault_where where
     return true;
 }
 
-/* Nothing here can fail. NULL clears; counters of the plan before stay readable until the next one is set. */
-static void install(struct umd_fault_plan *fresh)
+/* NULL clears; counters of the plan before stay readable until the next one is set. */
+static void use_locked(struct umd_fault_plan *fresh)
 {
     bool rules[UMD_FAULT_SITE_COUNT] = { false };
 
+    umd_mutex_assert_held(&lock);
     for (uint32_t i = 0; fresh && i < fresh->rule_count; i++)
         rules[fresh->rules[i].site] = true;
-    umd_mutex_lock(&lock);
-    struct umd_fault_plan *old = plan;
     plan = fresh;
     for (uint32_t i = 0; i < UMD_FAULT_SITE_COUNT; i++) {
         if (fresh) {
@@ -124,9 +124,42 @@ static void install(struct umd_fault_plan *fresh)
         atomic_store(&has_rule[i], rules[i]);
         atomic_store(&umd_fault_armed[i], fresh != NULL); /* all: hits are counted while a plan is set */
     }
+}
+
+/* Nothing here can fail. */
+static void install(struct umd_fault_plan *fresh)
+{
+    umd_mutex_lock(&lock);
+    struct umd_fault_plan *old = plan_before;
+    plan_before = plan;
+    generation++;
+    use_locked(fresh);
     umd_mutex_unlock(&lock);
     umd_diag_free(old);
     atomic_store(&plan_was_set, true);
+}
+
+uint64_t umd_fault_plan_generation(void)
+{
+    umd_mutex_lock(&lock);
+    const uint64_t now = generation;
+    umd_mutex_unlock(&lock);
+    return now;
+}
+
+void umd_fault_plan_undo(uint64_t since)
+{
+    struct umd_fault_plan *old = NULL;
+
+    umd_mutex_lock(&lock);
+    if (generation == since + 1) { /* else another has been set meanwhile, or none */
+        old = plan;
+        use_locked(plan_before);
+        plan_before = NULL;
+        generation++;
+    }
+    umd_mutex_unlock(&lock);
+    umd_diag_free(old);
 }
 
 /* Which process this is, for rules with rank=. */
