@@ -244,8 +244,19 @@ void petrel_sched_fill_locked(struct petrel_device *dev, struct petrel_after *af
 void petrel_sched_reap_locked(struct petrel_device *dev, struct petrel_after *after);
 /** Ends a job: from no list. Error records are copied. */
 void petrel_job_end_locked(struct petrel_job *job, int error, const umdErrorDetail *record, uint64_t end_ns, struct petrel_after *after);
-/** Ends what has not started, with one record for all: because of a failure, or (NULL) as the owner asked who destroyed the queue. */
-void petrel_queue_cancel_locked(struct petrel_queue *queue, const umdRecordId *failure, struct petrel_after *after);
+/** Ends what has not started, with one record for all: because of what the queue was stopped for, or as the owner asked who destroyed it. */
+void petrel_queue_cancel_locked(struct petrel_queue *queue, struct petrel_after *after);
+/**
+ * A job was cancelled. Work runs in order, so what is behind it must not run on data that was not made, which is for the caller to end; and
+ * the queue refuses more until the client says that it knows.
+ */
+void petrel_queue_stop_locked(struct petrel_queue *queue, const umdErrorDetail *record);
+void petrel_queue_resume_locked(struct petrel_queue *queue);
+/** What a cancelled queue still has came before the cancelled job. */
+static inline bool petrel_queue_runs(const struct petrel_queue *queue)
+{
+    return queue->state == DRM_PETREL_QUEUE_OK || queue->state == DRM_PETREL_QUEUE_CANCELLED;
+}
 void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after);
 static inline uint64_t petrel_ring_read64(const struct petrel_ring *ring, uint32_t field)
 {

@@ -147,7 +147,7 @@ void petrel_queue_shutdown(struct petrel_queue *queue)
             break;
         }
     }
-    petrel_queue_cancel_locked(queue, NULL, &after);
+    petrel_queue_cancel_locked(queue, &after);
     umd_mutex_unlock(&dev->sched_lock);
     atomic_fetch_sub(&queue->vm->queues, 1);
     petrel_after_run(dev, &after);

@@ -27,12 +27,12 @@ void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after)
 {
     struct petrel_queue *own = guilty->queue;
     for (struct petrel_queue *queue = guilty->dev->queues; queue; queue = queue->next) {
-        if (queue->file_id != own->file_id || queue->context_id != own->context_id || queue->state != DRM_PETREL_QUEUE_OK || !queue->open)
+        if (queue->file_id != own->file_id || queue->context_id != own->context_id || queue->state == DRM_PETREL_QUEUE_BANNED || !queue->open)
             continue;
         queue->state = DRM_PETREL_QUEUE_BANNED;
         queue->code = guilty->record.code;
         queue->record = guilty->record;
-        petrel_queue_cancel_locked(queue, &guilty->record.id, after);
+        petrel_queue_cancel_locked(queue, after);
     }
 }
 
@@ -204,6 +204,8 @@ static void innocent_locked(struct petrel_job *job, struct petrel_after *after)
                  job->queue_id, job->id, job->cmdbuf_id, job->submit_ns, job->start_ns, job->progress);
     petrel_event_job_locked(job, DRM_PETREL_EVENT_ERROR, 0, &record);
     petrel_job_end_locked(job, -ECANCELED, &record, petrel_now(job->dev), after);
+    petrel_queue_stop_locked(job->queue, &record);
+    petrel_queue_cancel_locked(job->queue, after);
 }
 
 /*
@@ -213,6 +215,7 @@ static void innocent_locked(struct petrel_job *job, struct petrel_after *after)
 static void ring_reset_done_locked(struct petrel_ring *ring, struct petrel_after *after)
 {
     struct petrel_job *again[PETREL_CREDITS], *job;
+    const struct petrel_queue *stopped = NULL; /* the one whose job ran in part: what is behind it goes with it */
     uint32_t count = 0;
     const uint64_t started = petrel_ring_read64(ring, PETREL_RING_JOB);
     petrel_sched_reap_locked(ring->dev, after);
@@ -221,11 +224,12 @@ static void ring_reset_done_locked(struct petrel_ring *ring, struct petrel_after
         job->state = PETREL_JOB_PENDING;
         if (job->error) {
             petrel_job_end_locked(job, job->error, &job->record, petrel_now(ring->dev), after);
-        } else if (!queue->open || queue->state != DRM_PETREL_QUEUE_OK) {
+        } else if (!queue->open || !petrel_queue_runs(queue) || queue == stopped) {
             petrel_job_list_add_first(&queue->pending, job);
             job->started = job->id == started;
-            petrel_queue_cancel_locked(queue, queue->open ? &queue->record.id : NULL, after);
+            petrel_queue_cancel_locked(queue, after);
         } else if (job->id == started) {
+            stopped = queue;
             innocent_locked(job, after);
         } else {
             again[count++] = job;
@@ -327,7 +331,7 @@ void petrel_lost_locked(struct petrel_device *dev, const umdErrorDetail *record,
     for (struct petrel_queue *queue = dev->queues; queue; queue = queue->next) {
         while ((job = petrel_job_list_take(&queue->pending)))
             petrel_job_end_locked(job, -ENODEV, record, end_ns, after);
-        if (queue->state == DRM_PETREL_QUEUE_OK) {
+        if (queue->state != DRM_PETREL_QUEUE_BANNED) {
             queue->code = record->code;
             queue->record = *record;
         }

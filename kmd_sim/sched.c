@@ -98,19 +98,45 @@ void petrel_after_run(struct petrel_device *dev, struct petrel_after *after)
     }
 }
 
+static void end_pending_locked(struct petrel_queue *queue, const umdErrorDetail *record, struct petrel_after *after)
+{
+    struct petrel_job *job;
+    while ((job = petrel_job_list_take(&queue->pending)))
+        petrel_job_end_locked(job, -ECANCELED, record, petrel_now(queue->dev), after);
+}
+
 /* What an owner ends by destroying it is no error, though a wait for it ends with the code. */
-void petrel_queue_cancel_locked(struct petrel_queue *queue, const umdRecordId *failure, struct petrel_after *after)
+void petrel_queue_cancel_locked(struct petrel_queue *queue, struct petrel_after *after)
 {
     umdErrorDetail record;
-    struct petrel_job *job = queue->pending.first;
+    const struct petrel_job *job = queue->pending.first;
+    assert(!queue->open || queue->state != DRM_PETREL_QUEUE_OK);
     if (!job)
         return;
-    const umdSeverity severity = failure ? umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity : UMD_SEVERITY_INFO;
-    PETREL_RAISE_MILD(&record, queue->context_id, failure ? *failure : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
+    const umdSeverity severity = queue->open ? umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity : UMD_SEVERITY_INFO;
+    const char *reason = !queue->open ? "queue_destroyed" : queue->state == DRM_PETREL_QUEUE_CANCELLED ? "queue_cancelled" : "context_banned";
+    PETREL_RAISE_MILD(&record, queue->context_id, queue->open ? queue->record.id : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
                       "queue=%u first_job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " started=%d reason=%s", queue->id, job->id, queue->pending.count,
-                      job->cmdbuf_id, job->started, failure ? "context_banned" : "queue_destroyed");
-    while ((job = petrel_job_list_take(&queue->pending)))
-        petrel_job_end_locked(job, -ECANCELED, &record, petrel_now(queue->dev), after);
+                      job->cmdbuf_id, job->started, reason);
+    end_pending_locked(queue, &record, after);
+}
+
+void petrel_queue_stop_locked(struct petrel_queue *queue, const umdErrorDetail *record)
+{
+    assert(queue->open);
+    if (queue->state != DRM_PETREL_QUEUE_OK)
+        return; /* the first cause stays */
+    queue->state = DRM_PETREL_QUEUE_CANCELLED;
+    queue->code = record->code;
+    queue->record = *record;
+}
+
+void petrel_queue_resume_locked(struct petrel_queue *queue)
+{
+    assert(queue->state == DRM_PETREL_QUEUE_CANCELLED);
+    queue->state = DRM_PETREL_QUEUE_OK;
+    queue->code = UMD_SUCCESS;
+    queue->record = (umdErrorDetail){0};
 }
 
 void petrel_sched_reap_locked(struct petrel_device *dev, struct petrel_after *after)
@@ -193,20 +219,23 @@ static void dep_done(struct dma_fence *fence, struct dma_fence_cb *cb)
     petrel_sched_kick(dev);
 }
 
+/* The first job of its queue will never run, nor will those behind it. */
 static void dep_failed_locked(struct petrel_job *job, struct dma_fence *inner, struct petrel_after *after)
 {
     umdErrorDetail record;
+    struct petrel_queue *queue = job->queue;
     const struct petrel_job *root = petrel_job_of(inner);
-    struct petrel_job *taken = petrel_job_list_take(&job->queue->pending);
-    assert(taken == job);
-    (void)taken;
+    assert(queue->pending.first == job);
     /* Follows from what an owner asked for: a context is destroyed queue by queue. */
     const bool asked = root && inner->error == -ECANCELED && root->record.advice.severity < UMD_SEVERITY_ERROR;
     const umdSeverity severity = asked ? UMD_SEVERITY_WARN : umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity;
     PETREL_RAISE_MILD(&record, job->context_id, root ? root->record.id : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
-                 "queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " reason=dependency_failed root_job=%" PRIu64 " root_queue=%" PRIu64 " root_error=%d",
-                 job->queue_id, job->id, job->cmdbuf_id, root ? root->id : 0, root ? root->queue_id : 0, inner->error);
-    petrel_job_end_locked(job, -ECANCELED, &record, petrel_now(job->dev), after);
+                      "queue=%" PRIu64 " job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " reason=dependency_failed root_job=%" PRIu64 " root_queue=%" PRIu64
+                      " root_error=%d", job->queue_id, job->id, queue->pending.count, job->cmdbuf_id, root ? root->id : 0, root ? root->queue_id : 0,
+                      inner->error);
+    petrel_queue_stop_locked(queue, &record);
+    petrel_event_job_locked(job, DRM_PETREL_EVENT_CANCELLED, 0, &record);
+    end_pending_locked(queue, &record, after);
 }
 
 /* True: the first job of the queue may go. It may also have been ended here, since what it waits for failed. */
@@ -290,7 +319,7 @@ static struct petrel_queue *pick_locked(struct petrel_device *dev, uint32_t engi
 {
     struct petrel_queue *best = NULL;
     for (struct petrel_queue *queue = dev->queues; queue; queue = queue->next) {
-        if (queue->engine != engine || queue->state != DRM_PETREL_QUEUE_OK || !queue->open || !head_ready_locked(queue, after))
+        if (queue->engine != engine || !petrel_queue_runs(queue) || !queue->open || !head_ready_locked(queue, after))
             continue;
         if (!best || queue->priority > best->priority || (queue->priority == best->priority && queue->last_turn < best->last_turn))
             best = queue;

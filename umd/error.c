@@ -39,6 +39,8 @@ static const char *done_about(const umdErrorDetail *d, const struct drm_petrel_e
     bool begun = strstr(d->figures, "reset=begun"); /* whether it succeeds is not known yet; if not, the device is declared lost */
     if (ev && ev->base.type == DRM_PETREL_EVENT_WARNING)
         return begun ? "engine-reset-begun,work-requeued" : "recovered";
+    if (code == UMD_ERR_EXEC_CANCELLED)
+        return "job-cancelled,those-behind-it-too";
     if (!umdStatusAdvice(code).sticky)
         return "job-failed";
     return begun ? "queue-banned,context-failed,engine-reset-begun" : "queue-banned,context-failed";
@@ -138,11 +140,30 @@ static bool is_context_failure(umdStatus code)
     return a.sticky && a.scope == UMD_SCOPE_CONTEXT;
 }
 
+static bool same_record(const umdRecordId *a, const umdRecordId *b)
+{
+    return a->seq && a->seq == b->seq && a->pid == b->pid && a->boot == b->boot;
+}
+
+static bool is_told_locked(const struct umd_stream *s, const umdRecordId *failure)
+{
+    return same_record(failure, &s->told.id) || same_record(failure, &s->told.cause);
+}
+
+static void note_told_locked(struct umd_stream *s, const umdErrorDetail *d)
+{
+    s->told = (struct umd_told){ d->id, d->cause };
+    umd_stream_note_bad(s);
+    atomic_store(&s->resume, true);
+}
+
 /* A job failed: the stream has an unread error, and the context fails with it where the code says so. Both at once. */
 static void mark_failed(struct umd_context *ctx, struct umd_stream *s, const umdErrorDetail *d)
 {
     umd_mutex_lock(&ctx->dev->state_lock);
-    if (s && !atomic_load(&s->unread)) {
+    if (s && !is_told_locked(s, &d->id) && !atomic_load(&s->unread)) { /* a call may have met it before its event came */
+        umd_stream_note_bad(s);
+        atomic_store(&s->resume, false);
         s->error = *d;
         atomic_store(&s->unread, true);
     }
@@ -260,7 +281,9 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
         expect_all(dev);
         (void)umd_device_set_lost(dev, &d);
         tell_loss(dev); /* a call may have met the loss before, by another code: all hear of the first */
-    } else if (ev->base.type == DRM_PETREL_EVENT_ERROR && ctx) {
+    } else if (ev->base.type == DRM_PETREL_EVENT_CANCELLED && (!ctx || atomic_load(&ctx->dying))) {
+        umd_record_drop(&d, "its context is being destroyed, with all its streams");
+    } else if ((ev->base.type == DRM_PETREL_EVENT_ERROR || ev->base.type == DRM_PETREL_EVENT_CANCELLED) && ctx) {
         umd_context_expect(ctx);
         mark_failed(ctx, stream, &d);
         umd_context_notify(ctx, &d);
@@ -288,7 +311,10 @@ umdStatus umd_error_take_unread(struct umd_stream *s)
     umd_mutex_lock(&dev->state_lock);
     bool took = atomic_exchange(&s->unread, false);
     if (took)
+    {
         d = s->error; /* once read, the next failure takes its place */
+        note_told_locked(s, &d);
+    }
     if (took && s->ctx->failed.id.seq == d.id.seq)
         atomic_store(&s->ctx->failed_unread, false); /* the same failure: told now */
     umd_mutex_unlock(&dev->state_lock);
@@ -298,8 +324,24 @@ umdStatus umd_error_take_unread(struct umd_stream *s)
     return UMD_HOP(st);
 }
 
-/* Threaded: the event may still be on its way to the event thread. */
-static void await_event(struct umd_stream *s, bool own)
+struct umd_told umd_error_last_told(struct umd_stream *s)
+{
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    const struct umd_told told = s->told;
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
+    return told;
+}
+
+bool umd_error_told_before(struct umd_stream *s, const struct umd_told *before)
+{
+    const struct umd_told now = umd_error_last_told(s);
+    const umdRecordId open = umd_record_current();
+
+    return same_record(&open, &now.id) && (same_record(&now.id, &before->id) || same_record(&now.cause, &before->id));
+}
+
+/* Threaded: the event of the failure may still be on its way to the event thread, unless a call has told of it. */
+static void await_event(struct umd_stream *s, bool own, const umdErrorDetail *d)
 {
     struct umd_device *dev = s->ctx->dev;
 
@@ -309,6 +351,8 @@ static void await_event(struct umd_stream *s, bool own)
     umd_mutex_lock(&dev->state_lock);
     for (int i = 0; i < 4; i++) {
         if (atomic_load(&s->unread) || umd_device_is_lost(dev) || (!own && atomic_load(&s->ctx->failed_code)))
+            break;
+        if (is_told_locked(s, &d->id) || is_told_locked(s, &d->cause))
             break;
         (void)umd_cond_wait(&dev->changed, &dev->state_lock, EVENT_GRACE_NS / 4);
     }
@@ -328,6 +372,7 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
     umd_mutex_lock(&s->ctx->dev->state_lock);
     if (is_context_failure(d->code) && umd_context_set_failed_locked(s->ctx, d))
         atomic_store(&s->ctx->failed_unread, false);
+    note_told_locked(s, d);
     umd_mutex_unlock(&s->ctx->dev->state_lock);
     umdStatus st = umd_error_deliver(d);
     return UMD_HOP(st);
@@ -370,11 +415,11 @@ umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w,
     umdErrorDetail d;
 
     if (cancelled && (atomic_load(&s->dying) || atomic_load(&ctx->dying)))
-        return UMD_FAIL_CAUSED(UMD_ERR_WAIT_INTERRUPTED, "stream=%u job=%" PRIu64 " object=%s reason=\"destroyed by another thread\"", s->number,
+        return UMD_FAIL_CAUSED(UMD_ERR_WAIT_INTERRUPTED, "stream=%u job=%" PRIu64 " object=%s reason=\"destroyed before it was done\"", s->number,
                                (uint64_t)w->job_id, atomic_load(&ctx->dying) ? "context" : "stream");
     if (!umd_record_export(&d))
         return st;
-    await_event(s, !cancelled);
+    await_event(s, !cancelled, &d);
     st = first_told(s);
     if (st < 0) {
         drop_unless_told(&d);
@@ -394,20 +439,24 @@ umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w,
     return UMD_HOP(st);
 }
 
-umdStatus umd_error_banned(struct umd_stream *s, umdStatus st)
+umdStatus umd_error_refused(struct umd_stream *s, umdStatus st)
 {
     umdErrorDetail d;
 
     if (!umd_record_export(&d))
         return st;
-    await_event(s, false);
+    await_event(s, false, &d);
     st = first_told(s);
     if (st == UMD_SUCCESS)
         st = umd_context_check(s->ctx);
-    if (st == UMD_SUCCESS)
+    if (st == UMD_SUCCESS) {
+        umd_mutex_lock(&s->ctx->dev->state_lock);
+        note_told_locked(s, &d);
+        umd_mutex_unlock(&s->ctx->dev->state_lock);
         st = umd_error_deliver(&d);
-    else
+    } else {
         drop_unless_told(&d);
+    }
     return UMD_HOP(st);
 }
 

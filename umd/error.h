@@ -11,6 +11,7 @@
 struct umd_context;
 struct umd_device;
 struct umd_stream;
+struct umd_told;
 
 /** Runs a clean-up that may meet errors of its own, without touching the record that the failed call has open. */
 #define umd_error_keep(st_, cleanup_) do { (void)(st_); umd_record_scope_begin(); cleanup_; umd_record_scope_end(); } while (0)
@@ -26,10 +27,14 @@ UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct
 /** A call failed, its record is the thread's open one, and the device is lost. Value: what the call returns. */
 UMD_MUST_CHECK umdStatus umd_error_lost(struct umd_stream *stream, umdStatus st);
 /**
- * The kernel driver refused work because the queue is banned; its record is the thread's open one. The failure that banned it may still be on
- * its way: the call that meets it returns the job's own code. No lock held.
+ * The kernel driver refused work because the queue is banned or cancelled; its record is the thread's open one. The failure that did it may
+ * still be on its way: the call that meets it returns the job's own code. No lock held.
  */
-UMD_MUST_CHECK umdStatus umd_error_banned(struct umd_stream *stream, umdStatus st);
+UMD_MUST_CHECK umdStatus umd_error_refused(struct umd_stream *stream, umdStatus st);
+/** The last failure of the stream that a call has returned. */
+struct umd_told umd_error_last_told(struct umd_stream *stream);
+/** What this call is about to return had been returned before. */
+bool umd_error_told_before(struct umd_stream *stream, const struct umd_told *before);
 /** A wait timed out. Value: the code of the stage, raised unless the job makes progress. */
 UMD_MUST_CHECK umdStatus umd_error_timeout(struct umd_stream *stream, const struct drm_petrel_wait *wait, uint64_t timeout_ns);
 /** The stream's unread error, taken; UMD_SUCCESS when there is none. */

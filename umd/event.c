@@ -191,7 +191,7 @@ static umdStatus wait_for_event(struct umd_stream *s, struct umd_event *e)
     if (source)
         umd_object_ref(&source->obj);
     umd_mutex_unlock(&e->lock);
-    if (source && source != s && atomic_load(&source->done_point) < point) {
+    if (source && source != s && !umd_stream_ended_well(source, point)) {
         struct drm_petrel_sync in = { .handle = source->syncobj, .point = point };
         umd_mutex_lock(&s->lock);
         st = umd_stream_submit_wait(s, &in);

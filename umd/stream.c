@@ -240,6 +240,20 @@ static void note_done(struct umd_stream *s, uint64_t point)
         ;
 }
 
+void umd_stream_note_bad(struct umd_stream *s)
+{
+    const uint64_t last = atomic_load(&s->last_point);
+    uint64_t bad = atomic_load(&s->bad_point);
+
+    while (bad < last && !atomic_compare_exchange_weak(&s->bad_point, &bad, last))
+        ;
+}
+
+bool umd_stream_ended_well(struct umd_stream *s, uint64_t point)
+{
+    return !point || (atomic_load(&s->done_point) >= point && atomic_load(&s->bad_point) < point);
+}
+
 /* Waits for a point; what goes wrong with it is for the calls that look for it. False: not done within timeout_ns. */
 static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
 {
@@ -262,6 +276,8 @@ static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
     if (st < 0)
         UMD_ABSORB(st, ended ? "the event of the failed job tells its story" : "the driver itself waits, and goes on waiting");
     umd_record_scope_end();
+    if (w.fence_error)
+        umd_stream_note_bad(s);
     if (ended)
         note_done(s, point);
     return ended;
@@ -384,6 +400,8 @@ static umdStatus refused(struct umd_stream *s, umdStatus st)
         return UMD_FAIL_CAUSED(atomic_load(&ctx->dying) ? UMD_ERR_CTX_DESTROYED : UMD_ERR_HANDLE_DESTROYED, "stream=%u", s->number);
     if (st == UMD_ERR_CTX_BANNED || umdStatusErrno(st) == EIO)
         return UMD_HOP_AS(st, UMD_ERR_CTX_BANNED);
+    if (st == UMD_ERR_EXEC_CANCELLED)
+        return UMD_HOP(st);
     return UMD_FAIL_CAUSED(UMD_ERR_SUBMIT_FAILED, "stream=%u queue=%u because_of=%s", s->number, s->queue_id, umdStatusName(st));
 }
 
@@ -428,7 +446,7 @@ static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib 
     struct drm_petrel_sync syncs[2] = { { .handle = s->syncobj, .flags = DRM_PETREL_SYNC_SIGNAL, .point = point } };
     struct drm_petrel_exec e = {
         .queue_id = s->queue_id, .ib_count = ib ? 1 : 0, .ibs_ptr = (uint64_t)(uintptr_t)ib, .sync_count = wait ? 2 : 1,
-        .syncs_ptr = (uint64_t)(uintptr_t)syncs, .cmdbuf_id = job->cmdbuf_id,
+        .syncs_ptr = (uint64_t)(uintptr_t)syncs, .cmdbuf_id = job->cmdbuf_id, .flags = atomic_load(&s->resume) ? DRM_PETREL_EXEC_RESUME : 0,
     };
 
     umd_mutex_assert_held(&s->lock);
@@ -447,6 +465,8 @@ static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib 
         return UMD_HOP(st);
     }
     /* Nothing below can fail. */
+    if (e.flags)
+        atomic_store(&s->resume, false); /* no failure can have come in between: the queue had no work */
     job->job_id = e.job_id;
     umd_mutex_lock(&s->ctx->dev->state_lock);
     job_at(s, point)->job_id = e.job_id;
@@ -482,8 +502,8 @@ umdStatus umd_stream_submit_wait(struct umd_stream *s, const struct drm_petrel_s
 umdStatus umd_stream_unlock(struct umd_stream *s, umdStatus st)
 {
     umd_mutex_unlock(&s->lock);
-    if (__builtin_expect(st == UMD_ERR_CTX_BANNED, 0))
-        st = umd_error_banned(s, st);
+    if (__builtin_expect(st == UMD_ERR_CTX_BANNED || st == UMD_ERR_EXEC_CANCELLED, 0))
+        st = umd_error_refused(s, st);
     return st;
 }
 
@@ -497,7 +517,7 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
         .timeout_ns = timeout_ns,
     };
 
-    if (atomic_load(&s->done_point) >= point)
+    if (umd_stream_ended_well(s, point))
         return UMD_SUCCESS;
     if (s->ctx->dev->stepped && w.timeout_ns < QUERY_STEP_NS)
         w.timeout_ns = QUERY_STEP_NS; /* a program that polls must see time pass */
@@ -512,6 +532,7 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
         return UMD_HOP(st);
     }
     if (w.fence_error < 0) {
+        umd_stream_note_bad(s); /* before it counts as ended */
         note_done(s, point);
         st = umd_error_fence(s, &w, st);
         return UMD_HOP(st);
@@ -541,7 +562,12 @@ static umdStatus stream_sync(struct umd_stream *s, uint64_t timeout_ns, bool que
 
     if (st < 0)
         return UMD_HOP(st);
+    const struct umd_told told = umd_error_last_told(s);
     st = umd_stream_wait(s, atomic_load_explicit(&s->last_point, memory_order_acquire), timeout_ns, query);
+    if (st < 0 && umd_error_told_before(s, &told)) {
+        UMD_ABSORB(st, "the stream has told of it");
+        st = UMD_SUCCESS;
+    }
     if (st)
         return st < 0 ? UMD_HOP(st) : st;
     /* An earlier job of the stream may have failed while the last one did not. */

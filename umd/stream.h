@@ -22,6 +22,11 @@ struct umd_job {
     uint32_t grid[3], block[3], local_B;
 };
 
+/** A failure that a call has returned. Where it is of work that another took along, the cause is that of the other. */
+struct umd_told {
+    umdRecordId id, cause;           /* seq 0: none */
+};
+
 struct umd_stream {
     struct umd_object obj;
     struct umd_context *ctx;
@@ -37,11 +42,14 @@ struct umd_stream {
     uint64_t launches;
     struct umd_job jobs[UMD_JOBS];   /* by point; also read by error handling, under state_lock of the device when written */
     _Atomic(uint64_t) last_point;    /* submitted */
-    _Atomic(uint64_t) done_point;    /* known to be finished */
+    _Atomic(uint64_t) done_point;    /* known to have ended */
+    _Atomic(uint64_t) bad_point;     /* up to here not all ended well: the kernel driver is asked about each point */
+    _Atomic(bool) resume;            /* the caller knows of the cancellation: the next submission makes the queue take work again */
 
-    /* First failure that no call has returned, under state_lock of the device. */
+    /* First failure that no call has returned, and the last one that a call has; under state_lock of the device. */
     _Atomic(bool) unread;
     umdErrorDetail error;
+    struct umd_told told;
 };
 
 UMD_MUST_CHECK umdStatus umd_stream_get(umdStream handle, struct umd_stream **stream_out);
@@ -70,6 +78,10 @@ UMD_MUST_CHECK umdStatus umd_stream_submit_wait(struct umd_stream *s, const stru
 UMD_MUST_CHECK umdStatus umd_stream_unlock(struct umd_stream *s, umdStatus st);
 /** Waits for a point, no lock held. query: UMD_STATUS_NOT_READY in place of a time-out's code. */
 UMD_MUST_CHECK umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query);
+/** All up to the point is known to have ended well. */
+bool umd_stream_ended_well(struct umd_stream *s, uint64_t point);
+/** What has been submitted so far may not all end well. */
+void umd_stream_note_bad(struct umd_stream *s);
 /** The story of a job of the stream; false: too old or unknown. Any thread. */
 bool umd_stream_find_job(struct umd_stream *s, uint64_t cmdbuf_id, uint64_t point, struct umd_job *out);
 /** Waits for all submitted work, whatever becomes of it; records that come up are absorbed. */

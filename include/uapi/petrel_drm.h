@@ -101,12 +101,17 @@ struct drm_petrel_queue_create {
 /** Cancels what has not started, kills what runs, waits for neither; out-fences signal with -ECANCELED. */
 struct drm_petrel_queue_destroy { __u64 error_ptr; __u32 queue_id; __u32 pad; };
 
-enum drm_petrel_queue_state { DRM_PETREL_QUEUE_OK, DRM_PETREL_QUEUE_BANNED, DRM_PETREL_QUEUE_LOST };
+enum drm_petrel_queue_state {
+    DRM_PETREL_QUEUE_OK,
+    DRM_PETREL_QUEUE_BANNED,        /**< a job of the context failed */
+    DRM_PETREL_QUEUE_LOST,          /**< with the device */
+    DRM_PETREL_QUEUE_CANCELLED,     /**< a job was cancelled, and all behind it: takes work again after EXEC_RESUME */
+};
 struct drm_petrel_queue_query {
     __u64 error_ptr;
     __u32 queue_id;
     __u32 state;            /**< out: enum drm_petrel_queue_state */
-    __s32 code;             /**< out: umdStatus of the ban or loss, else 0 */
+    __s32 code;             /**< out: umdStatus of the ban, loss or cancellation, else 0 */
     __u32 pad;
     umdRecordId record;     /**< out: its record */
     __u64 jobs_submitted, jobs_done, jobs_failed, jobs_cancelled; /**< out */
@@ -123,14 +128,16 @@ struct drm_petrel_ib {
     __u32 size_dw;   /**< 1 .. 65535 */
     __u32 pad;
 };
-/** All or nothing: on an error no job exists and no sync has changed. EAGAIN: queue full. EIO: queue banned. ENODEV: lost. */
+/** The client knows of the cancellation: its queue takes work again. Without effect in any other state. */
+#define DRM_PETREL_EXEC_RESUME (1u << 0)
+/** All or nothing: on an error no job exists and no sync has changed. EAGAIN: queue full. EIO: queue banned. ECANCELED: queue cancelled. ENODEV: lost. */
 struct drm_petrel_exec {
     __u64 error_ptr;
     __u32 queue_id;
     __u32 ib_count;      /**< 0 .. 64; 0: syncs only */
     __u64 ibs_ptr;       /**< struct drm_petrel_ib[] */
     __u32 sync_count;    /**< 0 .. 64 */
-    __u32 flags;         /**< 0 */
+    __u32 flags;         /**< DRM_PETREL_EXEC_* */
     __u64 syncs_ptr;     /**< struct drm_petrel_sync[] */
     __u64 cmdbuf_id;     /**< the client's, named in reports */
     __u64 job_id;        /**< out: 1 .. */
@@ -168,10 +175,11 @@ struct drm_petrel_wait {
 };
 
 /* Error events, by read(2) on the device file: whole events only; EAGAIN when there is none and O_NONBLOCK. */
-#define DRM_PETREL_EVENT_ERROR 0x80000001u     /**< a job of this file failed, its queue is banned */
+#define DRM_PETREL_EVENT_ERROR 0x80000001u     /**< a job of this file failed, its queue is banned (INNOCENT_PARTIAL: cancelled) */
 #define DRM_PETREL_EVENT_LOST 0x80000002u      /**< the device is lost */
 #define DRM_PETREL_EVENT_WARNING 0x80000003u   /**< recovered: interrupt lost, long-running */
 #define DRM_PETREL_EVENT_OVERFLOW 0x80000004u  /**< events were dropped; record.figures says how many */
+#define DRM_PETREL_EVENT_CANCELLED 0x80000005u /**< what a job waited for failed: it and all behind it are cancelled, and so is the queue */
 struct drm_petrel_event {
     struct drm_event base;      /**< type, length */
     __u64 device_ns;

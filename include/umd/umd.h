@@ -146,7 +146,7 @@ UMD_API UMD_MUST_CHECK umdStatus umdModuleGetKernel(umdModule module, const char
 typedef enum umdStreamKind { UMD_STREAM_COMPUTE = 0, UMD_STREAM_COPY = 1 } umdStreamKind;
 /** Work of one stream runs in order. A copy stream takes copies and fills only. priority -1, 0, 1. Codes: UMD_ERR_RES_QUEUES, _HANDLES, UMD_ERR_MEM_*, UMD_ERR_PARAM_RANGE. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamCreate(umdContext context, umdStreamKind kind, int priority, umdStream *stream_out);
-/** Cancels what has not finished; unread errors of the stream are reported in the log. */
+/** Cancels what has not finished: its events are never reached, and what waits for them in other streams is cancelled. Unread errors of the stream are reported in the log. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamDestroy(umdStream stream);
 /**
  * Waits for all work submitted before. timeout_ns of device time. The stream's first unread error comes back here (B11).
@@ -155,7 +155,11 @@ UMD_API UMD_MUST_CHECK umdStatus umdStreamDestroy(umdStream stream);
 UMD_API UMD_MUST_CHECK umdStatus umdStreamSynchronize(umdStream stream, uint64_t timeout_ns);
 /** Never waits. Codes: UMD_STATUS_NOT_READY, UMD_ERR_WAIT_SIGNAL_LOST, _INTERRUPTED, or the code of a failed job. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamQuery(umdStream stream);
-/** Later work of the stream waits for the event's last record. An event never recorded is no wait. Codes: UMD_ERR_SUBMIT_*. */
+/**
+ * Later work of the stream waits for the event's last record. An event never recorded is no wait. If what it waits for is cancelled, all work
+ * of the stream behind the wait is cancelled as well, and so is what comes until a call on the stream has returned UMD_ERR_EXEC_CANCELLED; then
+ * the stream works again. Codes: UMD_ERR_SUBMIT_*, UMD_ERR_EXEC_*.
+ */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamWaitEvent(umdStream stream, umdEvent event);
 
 /** Codes: UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */

@@ -67,7 +67,7 @@ struct run {
     umdStream streams[STREAMS];
     umdEvent event;
     struct buffer buf[BUFFERS];
-    int ops_done;
+    int ops_done, cancelled;
 };
 
 static const char *kernel_path;
@@ -237,6 +237,56 @@ static void op_realloc(struct run *r, int b)
     memset(r->buf[b].ref, 0, sizeof(r->buf[b].ref));
 }
 
+/* True: the work was cancelled as its producer was destroyed, and that is all that happened. Else *st is what did. */
+static bool cancelled(struct run *r, umdStatus *st)
+{
+    if (*st != UMD_ERR_EXEC_CANCELLED)
+        return false;
+    umdStatus context = umdContextGetStatus(r->ctx);
+    if (context != UMD_SUCCESS)
+        *st = context;
+    return context == UMD_SUCCESS;
+}
+
+/*
+ * A stream waits for another one, which is destroyed at its work. Either the work was over by then, or nothing behind the wait runs, a call
+ * says so once, and the stream works again.
+ */
+static void op_cancel(struct run *r, int b, int s)
+{
+    struct mix_args args = { .n = 0 }; /* touches nothing */
+    umdLaunchDesc d = { .size_B = sizeof(d), .grid = { 1 + rnd(r, 64), 1, 1 }, .block = { 32, 1, 1 }, .args = &args, .args_B = sizeof(args) };
+    const uint32_t pattern = rnd(r, UINT32_MAX);
+    const bool more = rnd(r, 2);
+    umdStatus st = UMD_SUCCESS;
+    umdStream producer;
+
+    if (!acquire(r, b, s))
+        return;
+    args.dst = args.src = r->buf[b].ptr;
+    TRY(r, umdStreamCreate(r->ctx, UMD_STREAM_COMPUTE, 0, &producer));
+    TRY(r, umdLaunchKernel(producer, r->mix, &d));
+    TRY(r, umdEventRecord(r->event, producer));
+    TRY(r, umdStreamWaitEvent(r->streams[s], r->event));
+    TRY(r, umdMemset(r->streams[s], r->buf[b].ptr, pattern, 4, sizeof(r->buf[b].ref)));
+    TRY(r, umdStreamDestroy(producer));
+    if (more)
+        st = umdMemset(r->streams[s], r->buf[b].ptr, pattern, 4, sizeof(r->buf[b].ref));
+    if (st == UMD_SUCCESS)
+        st = umdStreamSynchronize(r->streams[s], WAIT_NS);
+    if (!cancelled(r, &st)) {
+        if (ok(r, st, "work behind a destroyed stream"))
+            for (int i = 0; i < WORDS; i++)
+                r->buf[b].ref[i] = pattern;
+        return;
+    }
+    if (r->verbose)
+        fprintf(stderr, "%3d work behind a destroyed stream -> cancelled\n", r->ops_done);
+    r->cancelled++;
+    TRY(r, umdStreamSynchronize(r->streams[s], WAIT_NS));
+    compare(r, b, s);
+}
+
 /* A call with a wrong argument gets its own code and changes nothing. */
 static void op_wrong(struct run *r, int b, int s)
 {
@@ -271,7 +321,7 @@ static void one_op(struct run *r)
 {
     int b = (int)rnd(r, BUFFERS), c = (int)rnd(r, BUFFERS), s = (int)rnd(r, STREAMS);
 
-    switch (rnd(r, 12)) {
+    switch (rnd(r, 13)) {
     case 0: case 1: op_upload(r, b, s); break;
     case 2: op_fill(r, b, s); break;
     case 3: op_copy(r, b, c, s); break;
@@ -279,6 +329,7 @@ static void one_op(struct run *r)
     case 8: compare(r, b, s); break;
     case 9: ok(r, umdStreamSynchronize(r->streams[s], WAIT_NS), "umdStreamSynchronize"); break;
     case 10: op_realloc(r, b); break;
+    case 11: op_cancel(r, b, s); break;
     default: op_wrong(r, b, s); break;
     }
 }
@@ -347,7 +398,7 @@ static void stop(struct run *r, uint64_t live_B)
         die(r, "a record was swallowed");
 }
 
-static void one_seed(uint64_t seed, bool verbose, uint64_t *fired)
+static void one_seed(uint64_t seed, bool verbose, uint64_t *fired, uint64_t *cancels)
 {
     static struct run r;
     static uint64_t live_B;
@@ -388,6 +439,7 @@ static void one_seed(uint64_t seed, bool verbose, uint64_t *fired)
     }
     r.fault = &fault_cases[0];
     program(&r, OPS / 4);
+    *cancels += (uint64_t)r.cancelled;
     if (r.broken)
         die(&r, "a fresh context does not work");
     if (vram_free(&r) != base)
@@ -398,7 +450,7 @@ static void one_seed(uint64_t seed, bool verbose, uint64_t *fired)
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, seeds = 100, fired = 0;
+    uint64_t first = 1, seeds = 100, fired = 0, cancels = 0;
     bool verbose = false;
 
     if (argc < 2)
@@ -416,10 +468,10 @@ int main(int argc, char **argv)
     }
     signal(SIGALRM, on_alarm);
     for (uint64_t s = first; s < first + seeds; s++)
-        one_seed(s, verbose, &fired);
-    printf("%" PRIu64 " seeds, %" PRIu64 " faults fired\n", seeds, fired);
-    if (seeds >= 50 && fired < seeds / 10) {
-        fprintf(stderr, "too few faults fired: the campaign does not test what it should\n");
+        one_seed(s, verbose, &fired, &cancels);
+    printf("%" PRIu64 " seeds, %" PRIu64 " faults fired, %" PRIu64 " times work was cancelled\n", seeds, fired, cancels);
+    if (seeds >= 50 && (fired < seeds / 10 || cancels < seeds)) {
+        fprintf(stderr, "too few faults fired or too little was cancelled: the campaign does not test what it should\n");
         return 1;
     }
     return 0;

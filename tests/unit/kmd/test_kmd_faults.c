@@ -315,12 +315,13 @@ static void test_reset_fails(void **state)
     lost(env, &s, UMD_ERR_DEV_LOST_RESET_FAILED);
 }
 
-/* The ring does not answer, the device does. What ran on the other ring is told so and does not run again. */
+/* The ring does not answer, the device does. What ran on the other ring is told so and does not run again, nor does what is behind it. */
 static void test_device_reset(void **state)
 {
     struct kmd_env *env = *state;
     struct scene s = scene_make(env);
-    uint32_t other = queue(env, DRM_PETREL_QUEUE_COMPUTE, 0, 60), u = syncobj(env, 0);
+    uint32_t other = queue(env, DRM_PETREL_QUEUE_COMPUTE, 0, 60), third = queue(env, DRM_PETREL_QUEUE_COMPUTE, 0, 61);
+    uint32_t u = syncobj(env, 0), v = syncobj(env, 0);
     struct drm_petrel_wait w;
     assert_int_equal(umd_fault_plan_set("hw.sdma.hang[nth=1]=fire;hw.reset.fail[nth=1]=fire"), 0);
     assert_int_equal(fill(env, &s, s.q, VA_A, 1), 0);
@@ -329,14 +330,49 @@ static void test_device_reset(void **state)
     ib_wait(env, VA_A + 4096, 1);
     assert_int_equal(exec(env, other, ib, 0, 0, u, 1), 0);
     assert_int_equal(exec(env, other, ib_begin(env), 0, 0, u, 2), 0);
+    assert_int_equal(exec(env, third, ib_begin(env), 0, 0, v, 1), 0);
     assert_int_equal(wait_last(env, &s), -EIO);
     assert_int_equal(env->detail.code, UMD_ERR_HW_HANG);
     assert_int_equal(wait_point(env, u, 1, FOREVER, &w), 0);
     assert_int_equal(w.fence_error, -ECANCELED);
     assert_int_equal(env->detail.code, UMD_ERR_EXEC_INNOCENT_PARTIAL);
+    const uint64_t partial = env->detail.id.seq;
     assert_int_equal(wait_point(env, u, 2, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, -ECANCELED);
+    assert_int_equal(env->detail.code, UMD_ERR_EXEC_CANCELLED);
+    assert_int_equal(env->detail.cause.seq, partial);
+    assert_int_equal(query(env, other).state, DRM_PETREL_QUEUE_CANCELLED);
+    assert_int_equal(query(env, other).code, UMD_ERR_EXEC_INNOCENT_PARTIAL);
+    assert_int_equal(wait_point(env, v, 1, FOREVER, &w), 0);
     assert_int_equal(w.fence_error, 0);          /* had not started: ran after the reset */
-    assert_int_equal(query(env, other).state, DRM_PETREL_QUEUE_OK);
+    assert_int_equal(query(env, third).state, DRM_PETREL_QUEUE_OK);
+    works_again(env, &s);
+}
+
+/* A queue whose dependency failed still has work from before it, in flight behind another's hang: that runs after the reset. */
+static void test_reset_of_cancelled(void **state)
+{
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    uint32_t other = queue(env, DRM_PETREL_QUEUE_COPY, 0, 60), gone = queue(env, DRM_PETREL_QUEUE_COPY, 0, 60), never = syncobj(env, 0);
+    uint32_t t = syncobj(env, 0), u = syncobj(env, 0);
+    struct drm_petrel_wait w;
+    assert_int_equal(umd_fault_plan_set("hw.sdma.hang[nth=1]=fire"), 0);
+    assert_int_equal(fill(env, &s, s.q, VA_A, 1), 0);
+    uint64_t ib = ib_begin(env);
+    ib_fill(env, VA_A + 4096, 4096, 7);
+    assert_int_equal(exec(env, other, ib, 0, 0, u, 1), 0);
+    assert_int_equal(exec(env, gone, ib_begin(env), never, 1, t, 1), 0);
+    assert_int_equal(exec(env, other, ib_begin(env), t, 1, u, 2), 0);
+    assert_int_equal(queue_destroy(env, gone), 0);
+    assert_int_equal(wait_point(env, u, 1, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, 0);
+    assert_int_equal(s.p[1024], 7);
+    assert_int_equal(wait_point(env, u, 2, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, -ECANCELED);
+    assert_int_equal(query(env, other).state, DRM_PETREL_QUEUE_CANCELLED);
+    assert_int_equal(wait_last(env, &s), -EIO);
+    assert_int_equal(env->detail.code, UMD_ERR_HW_HANG);
     works_again(env, &s);
 }
 
@@ -387,7 +423,7 @@ int main(void)
         THREADED(test_page_fault), STEPPED(test_page_fault), STEPPED(test_copy_to_private), THREADED(test_packet_fault), STEPPED(test_packet_fault),
         THREADED(test_stuck), STEPPED(test_stuck), THREADED(test_spin), STEPPED(test_spin), THREADED(test_cp_hang), STEPPED(test_cp_hang),
         STEPPED(test_long), THREADED(test_irq_lost), STEPPED(test_irq_lost), THREADED(test_off_bus), STEPPED(test_off_bus),
-        THREADED(test_reset_fails), STEPPED(test_reset_fails), STEPPED(test_device_reset), /* its order of events needs the device's time, not the host's */
+        THREADED(test_reset_fails), STEPPED(test_reset_fails), STEPPED(test_device_reset), STEPPED(test_reset_of_cancelled), /* its order of events needs the device's time, not the host's */
         THREADED(test_too_many), STEPPED(test_too_many), STEPPED(test_overflow),
     };
     return cmocka_run_group_tests_name("kmd-faults", tests, NULL, NULL);

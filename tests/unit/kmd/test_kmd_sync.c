@@ -261,6 +261,53 @@ static void test_destroy(void **state)
     assert_int_equal(info(env).reset_count, 0); /* a client's own wish is no failure */
 }
 
+/* What a job waits for fails: it and all behind it are cancelled, and so is the queue until the client says that it knows. */
+static void test_dependency_fails(void **state)
+{
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    uint32_t never = syncobj(env, 0), t = syncobj(env, 0), u = syncobj(env, 0);
+    struct drm_petrel_sync out = {.handle = u, .flags = DRM_PETREL_SYNC_SIGNAL, .point = 4};
+    struct drm_petrel_exec again = {.queue_id = s.q[1], .sync_count = 1, .syncs_ptr = (uintptr_t)&out, .flags = DRM_PETREL_EXEC_RESUME};
+    struct drm_petrel_queue_query q = {.queue_id = s.q[1]};
+    struct drm_petrel_event event;
+    struct drm_petrel_wait w;
+    assert_int_equal(exec(env, s.q[1], ib_begin(env), 0, 0, u, 1), 0);
+    assert_int_equal(exec(env, s.q[0], ib_begin(env), never, 1, t, 1), 0);
+    assert_int_equal(exec(env, s.q[1], ib_begin(env), t, 1, u, 2), 0);
+    assert_int_equal(exec(env, s.q[1], ib_begin(env), 0, 0, u, 3), 0);
+    assert_int_equal(wait_point(env, u, 1, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, 0);
+    assert_int_equal(queue_destroy(env, s.q[0]), 0);
+    for (uint64_t i = 2; i <= 3; i++) {
+        assert_int_equal(wait_point(env, u, i, FOREVER, &w), 0);
+        assert_int_equal(w.fence_error, -ECANCELED);
+        assert_int_equal(env->detail.code, UMD_ERR_EXEC_CANCELLED);
+        assert_int_equal(figure(&env->detail, "jobs"), 2);
+    }
+    assert_true(next_event_of(env, DRM_PETREL_EVENT_CANCELLED, &event));
+    assert_int_equal(event.queue_id, s.q[1]);
+    assert_int_equal(event.record.id.seq, env->detail.id.seq);
+    assert_int_equal(call(env, DRM_IOCTL_PETREL_QUEUE_QUERY, &q), 0);
+    assert_int_equal(q.state, DRM_PETREL_QUEUE_CANCELLED);
+    assert_int_equal(q.code, UMD_ERR_EXEC_CANCELLED);
+    assert_int_equal(exec(env, s.q[1], ib_begin(env), 0, 0, u, 4), -ECANCELED);
+    assert_int_equal(env->detail.code, UMD_ERR_EXEC_CANCELLED);
+    assert_int_equal(env->detail.cause.seq, event.record.id.seq);
+    assert_int_equal(timeline(env, u, DRM_SYNCOBJ_QUERY_FLAGS_LAST_SUBMITTED), 3);
+    for (int i = 0; i < 2; i++) { /* the second time there is nothing to resume */
+        assert_int_equal(call(env, DRM_IOCTL_PETREL_EXEC, &again), 0);
+        assert_int_equal(wait_point(env, u, out.point++, FOREVER, &w), 0);
+        assert_int_equal(w.fence_error, 0);
+    }
+    assert_int_equal(call(env, DRM_IOCTL_PETREL_QUEUE_QUERY, &q), 0);
+    assert_int_equal(q.state, DRM_PETREL_QUEUE_OK);
+    assert_int_equal(q.code, 0);
+    assert_int_equal(q.jobs_cancelled, 2);
+    assert_int_equal(wait_point(env, u, 2, FOREVER, &w), 0); /* what came after makes it no success */
+    assert_int_equal(w.fence_error, -ECANCELED);
+}
+
 static void test_close_in_flight(void **state)
 {
     struct kmd_env *env = *state;
@@ -304,7 +351,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         THREADED(test_core), STEPPED(test_core), THREADED(test_timeline), THREADED(test_cross_queue), STEPPED(test_cross_queue),
         THREADED(test_stages), STEPPED(test_stages), STEPPED(test_first_look), STEPPED(test_priority), THREADED(test_queue_full), STEPPED(test_queue_full),
-        THREADED(test_destroy), STEPPED(test_destroy), THREADED(test_close_in_flight), STEPPED(test_close_in_flight),
+        THREADED(test_destroy), STEPPED(test_destroy), THREADED(test_dependency_fails), STEPPED(test_dependency_fails),
+        THREADED(test_close_in_flight), STEPPED(test_close_in_flight),
         THREADED(test_remove_in_flight), STEPPED(test_remove_in_flight),
     };
     return cmocka_run_group_tests_name("kmd-sync", tests, NULL, NULL);
