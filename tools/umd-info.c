@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* umd-info.c - the devices and their facts. */
 #include <inttypes.h>
-#include <json-c/json.h>
-#include <popt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <umd/umd.h>
-#include <umd/umd_log.h>
-
+#include "umd-text.h"
 #include "umd-tool.h"
-
-enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_ENVIRONMENT = 2 };
 
 static int fail(umdStatus st, const char *doing)
 {
     umdErrorDetail d = { .size_B = sizeof(d) };
     const char *figures = umdGetLastErrorDetail(&d) == UMD_SUCCESS ? d.figures : "";
-    fprintf(stderr, "umd-info: %s: %s (%s) %s %s\n", doing, umdStatusName(st), figures, umdStatusString(st), umdStatusTodo(st));
+    tool_say("%s: %s (%s) %s %s", doing, umdStatusName(st), figures, umdStatusString(st), umdStatusTodo(st));
     return EXIT_ENVIRONMENT;
 }
 
@@ -48,21 +42,21 @@ static struct json_object *to_json(uint32_t index, const umdDeviceInfo *d)
     char uuid[33];
 
     uuid_text(d, uuid);
-    json_object_object_add(o, "index", json_object_new_int64(index));
-    json_object_object_add(o, "name", json_object_new_string(d->name));
-    json_object_object_add(o, "uuid", json_object_new_string(uuid));
-    json_object_object_add(o, "status", json_object_new_string(umdStatusName(d->lost_code)));
-    json_object_object_add(o, "cu_count", json_object_new_int64(d->cu_count));
-    json_object_object_add(o, "warps_per_cu", json_object_new_int64(d->warps_per_cu));
-    json_object_object_add(o, "local_B", json_object_new_int64(d->local_B));
-    json_object_object_add(o, "private_B", json_object_new_int64(d->private_B));
-    json_object_object_add(o, "clock_khz", json_object_new_int64(d->clock_khz));
-    json_object_object_add(o, "max_block", json_object_new_int64(d->max_block));
+    json_add_number(o, "index", index);
+    json_add_text(o, "name", d->name);
+    json_add_text(o, "uuid", uuid);
+    json_add_text(o, "status", umdStatusName(d->lost_code));
+    json_add_number(o, "cu_count", d->cu_count);
+    json_add_number(o, "warps_per_cu", d->warps_per_cu);
+    json_add_number(o, "local_B", d->local_B);
+    json_add_number(o, "private_B", d->private_B);
+    json_add_number(o, "clock_khz", d->clock_khz);
+    json_add_number(o, "max_block", d->max_block);
     json_object_object_add(o, "vram_size_B", json_object_new_uint64(d->vram_size_B));
     json_object_object_add(o, "vram_free_B", json_object_new_uint64(d->vram_free_B));
     json_object_object_add(o, "vram_largest_free_B", json_object_new_uint64(d->vram_largest_free_B));
-    json_object_object_add(o, "fw_version", json_object_new_int64(d->fw_version));
-    json_object_object_add(o, "hw_revision", json_object_new_int64(d->hw_revision));
+    json_add_number(o, "fw_version", d->fw_version);
+    json_add_number(o, "hw_revision", d->hw_revision);
     json_object_object_add(o, "watchdog_ns", json_object_new_uint64(d->watchdog_ns));
     json_object_object_add(o, "reset_count", json_object_new_uint64(d->reset_count));
     return o;
@@ -89,45 +83,38 @@ static int show(bool json)
     if (umdFailed(st))
         status = fail(st, "asking the devices");
     else if (json)
-        puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY));
+        json_put_out(all);
     json_object_put(all);
     return status;
 }
 
+static int run(const struct tool_line *line, void *json)
+{
+    if (line->count)
+        return tool_usage("it takes no words");
+    umdStatus st = umdInit(NULL);
+    int status = umdFailed(st) ? fail(st, "bringing the stack up") : show(*(int *)json);
+
+    if (!umdFailed(st) && umdFailed(umdShutdown()))
+        status = EXIT_ENVIRONMENT;
+    return status;
+}
+
+static bool complete(const struct tool_at *at) { return true; } /* it takes no words */
+
+static const struct tool info = {
+    .words = "[OPTION...]", .text = "shows the devices and their facts", .complete = complete,
+    .help = "Example: umd-info --json\n"
+            "\nExit status: 0 done, 1 usage, 2 no device could be started, or the output could not be written.\n",
+};
+
 int main(int argc, char **argv)
 {
-    int json = 0, show_help = 0, show_version = 0, status = EXIT_DONE;
-    const struct poptOption table[] = {
-        { "json", 0, POPT_ARG_NONE, &json, 0, "print JSON", NULL },
-        { "help", 'h', POPT_ARG_NONE, &show_help, 0, "show this", NULL },
-        { "version", 'V', POPT_ARG_NONE, &show_version, 0, "show the version", NULL },
+    int json = 0;
+    struct poptOption table[] = {
+        { "json", 'j', POPT_ARG_NONE, &json, 0, "as JSON", NULL },
         POPT_TABLEEND
     };
-    tool_start();
-    /* What is wrong is told below; the log's lines would tell it twice. */
-    if (!getenv("UMD_LOG_CONSOLE") && umdFailed(umdLogSetConsole("off")))
-        return EXIT_ENVIRONMENT;
-    poptContext pc = poptGetContext("umd-info", argc, (const char **)argv, table, 0);
-    poptSetOtherOptionHelp(pc, "[OPTION...]\nShows the devices and their facts.");
-    int rc = poptGetNextOpt(pc);
 
-    if (rc < -1) {
-        fprintf(stderr, "umd-info: %s: %s; try umd-info --help\n", poptBadOption(pc, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
-        status = EXIT_USAGE;
-    } else if (show_help) {
-        poptPrintHelp(pc, stdout, 0);
-        printf("\nExample: umd-info --json\nExit status: 0 done, 1 usage, 2 no device could be started, or the output could not be written.\n");
-    } else if (show_version) {
-        printf("umd-info %s\n", PETREL_VERSION);
-    } else if (poptPeekArg(pc)) {
-        fprintf(stderr, "umd-info: takes no words; try umd-info --help\n");
-        status = EXIT_USAGE;
-    } else {
-        umdStatus st = umdInit(NULL);
-        status = umdFailed(st) ? fail(st, "bringing the stack up") : show(json);
-        if (!umdFailed(st) && umdFailed(umdShutdown()))
-            status = EXIT_ENVIRONMENT;
-    }
-    poptFreeContext(pc);
-    return tool_finish("umd-info", status);
+    return tool_main("umd-info", &info, argc, argv, table, run, &json);
 }

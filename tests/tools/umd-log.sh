@@ -127,7 +127,7 @@ times)
     ul 0 show --since +28500ms --json a.log; lines out 1
     ul 2 show --since +1 - <a.log; says err 'standard input cannot be read twice'
     for bad in yesterday +x 2026-13-01T00:00:00Z 1.5.2 ''; do
-        ul 1 show --since "$bad" a.log; one_line; lines out 0; says err '^umd-log: --since .* is not a time'
+        ul 1 show --since "$bad" a.log; one_line; lines out 0; says err '^umd-log: --since is .*, not a time: .*; try umd-log show --help$'
     done ;;
 rotated) # parts of one run, newest last; parts of an earlier run only when asked for; a child's file is no part
     made 60 >all
@@ -382,7 +382,7 @@ input)
     ul 0 --help; says out '^Usage: umd-log' 'Examples:' 'Exit status:'
     ul 0 --version; lines out 1
     for command in show merge errors stats sites emergency export doctor; do
-        ul 0 $command --help; silent; says out "^umd-log $command: " '[Ee]xamples?:' '--(json|otlp)'
+        ul 0 $command --help; silent; says out "^Usage: umd-log $command " '[Ee]xamples?:' '--(json|otlp)'
         grep -q "^  $command " <("$umdlog" --help) || die "$command is not in the list"
     done
     made 100 >a.log

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../umd-tool.h"
+#include "umd-text.h"
+#include "umd-tool.h"
 #include "train.h"
 
 #define MAX_FAULT_FILE_B 65536
@@ -54,7 +55,7 @@ static char *read_text(struct train_run *run, const char *path)
                    S_ISDIR(st.st_mode) ? "it is a directory" : bad ? "an error of the host" : "it is larger than 64 KiB");
     } else {
         text[n] = '\0';
-        if (tool_is_text(text, n))
+        if (text_is_text(text, n))
             return text;
         train_fail(run, 0, "the fault file %s is not a text file", path);
     }

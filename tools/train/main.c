@@ -13,7 +13,7 @@
 
 #include <umd/umd_log.h>
 
-#include "../umd-tool.h"
+#include "umd-tool.h"
 #include "digits.h"
 #include "options.h"
 #include "sys.h"
@@ -341,7 +341,7 @@ static int finish(const struct workload *workload, struct train_run *run, int st
 {
     char why[1200];
 
-    status = tool_finish("umd-train", status);
+    status = tool_finish(status);
     if (run->opt.report && !report_write(run->opt.report, workload->name, run, status, why, sizeof(why))) {
         status = train_fail(run, status ? status : TRAIN_NO_START, "%s", why);
         run->opt.report = NULL;
@@ -377,10 +377,10 @@ int main(int argc, char **argv)
     const struct workload *workload = NULL;
     char why[1200];
 
-    tool_start();
+    argc = tool_start("umd-train", argc, argv);
     switch (options_parse(argc, (const char **)argv, &run.opt, &workload)) {
     case OPTIONS_BAD: return TRAIN_USAGE;
-    case OPTIONS_DONE: return tool_finish("umd-train", TRAIN_DONE);
+    case OPTIONS_DONE: return tool_finish(TRAIN_DONE);
     case OPTIONS_RUN: break;
     }
     trouble_init(&run.trouble);

@@ -4,46 +4,36 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <popt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "digits.h"
+#include "fault_plan.h"
 #include "kernels/mlp_args.h"
+#include "umd-tool.h"
 
 static const char *const dataset_files[] = {
     "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte",
 };
 
+static const char *const modes[] = { "threaded", "stepped", "functional", NULL };
+static const char *const carriers[] = { "direct", "loopback", NULL };
 static const struct workload *const workloads[] = { &workload_mlp };
 #define WORKLOAD_COUNT (sizeof(workloads) / sizeof(workloads[0]))
 
-static void print_help(poptContext pc)
+static bool usage(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+static bool usage(const char *fmt, ...)
 {
-    poptPrintHelp(pc, stdout, 0);
-    printf("\nWorkloads:\n");
-    for (size_t i = 0; i < WORKLOAD_COUNT; i++)
-        printf("  %-8s %s\n", workloads[i]->name, workloads[i]->summary);
-    printf("\nExamples:\n"
-           "  umd-train mlp                                          train the built-in digits on the simulated GPU\n"
-           "  umd-train mlp --verify --report run.json               compare gradients with the host, write a report\n"
-           "  umd-train mlp --data ~/mnist                           train MNIST's IDX files\n"
-           "  umd-train mlp --faults 'hw.cu.hang[nth=40]=fire'       see it fail; umd-inject list prints all sites\n"
-           "\nEnvironment: what no option says comes from PETREL_MODE, PETREL_CARRIER, PETREL_FAULTS, PETREL_WATCHDOG_MS, PETREL_PROFILE and\n"
-           "PETREL_DEVICES; UMD_LOG_CONSOLE, UMD_LOG_FILE and others set the log. docs/environment.md lists all. The simulated time is the same\n"
-           "from run to run in stepped mode only.\n"
-           "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error or for want of a resource,\n"
-           "4 wrong result; "
-           "after SIGINT or SIGTERM the step under way is finished and the process then ends by that signal; a second one ends it at once.\n");
-}
+    char text[2 * PATH_MAX + 200];
+    va_list ap;
 
-static bool usage(const char *fmt, const char *a, const char *b)
-{
-    fprintf(stderr, "umd-train: ");
-    fprintf(stderr, fmt, a, b);
-    fprintf(stderr, "; try umd-train --help\n");
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    (void)tool_usage("%s", text);
     return false;
 }
 
@@ -63,29 +53,6 @@ static const struct number numbers[NUMBER_COUNT] = {
     [N_WATCHDOG] = { "watchdog-ms", "0", "N", "device time without progress that is a hang; 0: the driver's choice", 0, 3600000 },
 };
 
-static bool parse_number(const struct number *n, const char *text, unsigned long long *out)
-{
-    char *end, range[80];
-
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= n->low && *out <= n->high)
-        return true;
-    snprintf(range, sizeof(range), "', not a whole number from %llu to %llu", n->low, n->high);
-    fprintf(stderr, "umd-train: --%s is '%s%s; try umd-train --help\n", n->name, text, range);
-    return false;
-}
-
-static bool parse_rate(const char *text, double *out)
-{
-    char *end;
-
-    *out = strtod(text, &end);
-    if (*text && !*end && *out > 0.0 && *out <= 100.0)
-        return true;
-    return usage("--lr is '%s', not a number above 0 and at most 100%s", text, "");
-}
-
 static bool one_of(const char *value, size_t value_B, const char *const *allowed)
 {
     for (; *allowed; allowed++) {
@@ -98,14 +65,12 @@ static bool one_of(const char *value, size_t value_B, const char *const *allowed
 /* source: the option or variable that has it. */
 static bool not_one_of(const char *source, const char *value, const char *list)
 {
-    fprintf(stderr, "umd-train: %s is '%s', not one of %s; try umd-train --help\n", source, value, list);
-    return false;
+    return usage("%s is '%s', not one of %s", source, value, list);
 }
 
 /* --mode, else $PETREL_MODE, a comma list as umdInit reads it, else threaded. */
 static bool take_mode(struct train_options *o)
 {
-    static const char *const modes[] = { "threaded", "stepped", "functional", NULL };
     const char *env = getenv("PETREL_MODE"), *source = o->mode ? "--mode" : "PETREL_MODE";
 
     if (!o->mode)
@@ -217,45 +182,42 @@ static bool check_files(const struct train_options *o)
         return false;
     const char *json = getenv(names[OUT_JSON]);
     if (o->log && json && *json && !train_same_file(out[OUT_LOG].path, out[OUT_JSON].path))
-        fprintf(stderr, "umd-train: --log %s takes the place of UMD_LOG_JSON %s, which is not written\n", o->log, json);
+        tool_say("--log %s takes the place of UMD_LOG_JSON %s, which is not written", o->log, json);
     return true;
 }
 
 static bool check(struct train_options *o)
 {
-    static const char *const carriers[] = { "direct", "loopback", NULL };
     const struct { const char *name, *value; } texts[] = {
         { "data", o->data_dir }, { "faults", o->faults }, { "report", o->report }, { "log", o->log }, { "log-level", o->log_level },
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (texts[i].value && !*texts[i].value)
-            return usage("--%s is empty%s", texts[i].name, "");
+            return usage("--%s is empty", texts[i].name);
     }
     take_faults(o);
     if (!check_files(o))
         return false;
     if (o->batch % (int)MLP_TILE_ROWS != 0)
-        return usage("--batch must be a multiple of 8%s%s", "", "");
+        return usage("--batch must be a multiple of 8");
     if (o->train_size && o->train_size < o->batch)
-        return usage("--train-size is less than --batch: not one step%s%s", "", "");
+        return usage("--train-size is less than --batch: not one step");
     if (o->carrier && !one_of(o->carrier, strlen(o->carrier), carriers))
         return not_one_of("--carrier", o->carrier, "direct, loopback");
     return take_mode(o);
 }
 
-/* Options with a value, as popt hands them out. The strings live as long as the process, as the options point to them. */
+/* Options with a value. The texts live as long as the process, as the options point to them. */
 enum { W_DATA = NUMBER_COUNT, W_RATE, W_FAULTS, W_REPORT, W_LOG, W_LEVEL, W_MODE, W_CARRIER, WORD_COUNT };
-static struct word {
-    char *text, *held; /* held: what to free when the option comes again */
-} words[WORD_COUNT];
+static const char *words[WORD_COUNT];
 
 static bool take_numbers(struct train_options *o)
 {
-    unsigned long long v[NUMBER_COUNT];
+    uint64_t v[NUMBER_COUNT];
 
     for (int i = 0; i < NUMBER_COUNT; i++) {
-        if (!parse_number(&numbers[i], words[i].text, &v[i]))
+        if (!tool_number(numbers[i].name, words[i], numbers[i].low, numbers[i].high, &v[i]))
             return false;
     }
     o->epochs = (int)v[N_EPOCHS];
@@ -265,66 +227,96 @@ static bool take_numbers(struct train_options *o)
     o->train_size = (int)v[N_TRAIN_SIZE];
     o->test_size = (int)v[N_TEST_SIZE];
     o->watchdog_ms = (int)v[N_WATCHDOG];
-    return parse_rate(words[W_RATE].text, &o->rate);
+    return tool_decimal("lr", words[W_RATE], 100, &o->rate);
 }
 
 /* A word after the options: the workload, once. */
-static bool take_words(poptContext pc, const struct workload **workload_out)
+static bool take_words(const struct tool_line *line, const struct workload **workload_out)
 {
-    const char *name = poptGetArg(pc), *extra = poptGetArg(pc);
-
-    if (!name)
-        return usage("no workload named; there is: %s%s", workloads[0]->name, "");
-    if (extra)
-        return usage("one workload at a time: '%s' is one too many%s", extra, "");
+    if (!line->count)
+        return usage("no workload named; there is: %s", workloads[0]->name);
+    if (line->count > 1)
+        return usage("one workload at a time: '%s' is one too many", line->words[1]);
     for (size_t i = 0; i < WORKLOAD_COUNT; i++) {
-        if (strcmp(workloads[i]->name, name) == 0) {
+        if (strcmp(workloads[i]->name, line->words[0]) == 0) {
             *workload_out = workloads[i];
             return true;
         }
     }
-    return usage("unknown workload '%s'; there is: %s", name, workloads[0]->name);
+    return usage("unknown workload '%s'; there is: %s", line->words[0], workloads[0]->name);
 }
 
-static int next_option(poptContext pc)
+static bool take_values(const struct tool_line *line, struct train_options *o, const struct workload **workload_out)
 {
-    int rc;
+    o->data_dir = words[W_DATA];
+    o->faults = words[W_FAULTS];
+    o->report = words[W_REPORT];
+    o->log = words[W_LOG];
+    o->log_level = words[W_LEVEL];
+    o->mode = words[W_MODE];
+    o->carrier = words[W_CARRIER];
+    return take_words(line, workload_out) && take_numbers(o) && check(o);
+}
 
-    while ((rc = poptGetNextOpt(pc)) > 0) {
-        struct word *w = &words[rc - 1];
-        free(w->held);
-        w->held = w->text;
+static void lists(void)
+{
+    puts("Workloads:");
+    for (size_t i = 0; i < WORKLOAD_COUNT; i++)
+        printf("  %-8s %s\n", workloads[i]->name, workloads[i]->summary);
+}
+
+static bool complete(const struct tool_at *at)
+{
+    if (!at->option) {
+        for (size_t i = 0; i < WORKLOAD_COUNT && at->count == 0; i++)
+            tool_offer(at, workloads[i]->name);
+    } else if (strcmp(at->option, "mode") == 0) {
+        tool_offer_all(at, modes);
+    } else if (strcmp(at->option, "carrier") == 0) {
+        tool_offer_all(at, carriers);
+    } else if (strcmp(at->option, "log-level") == 0) {
+        tool_offer_levels(at);
+    } else if (strcmp(at->option, "faults") == 0) {
+        for (int i = 0; i < UMD_FAULT_SITE_COUNT; i++)
+            tool_offer(at, umd_fault_site_info((enum umd_fault_site)i)->name);
+        return false; /* or a file */
+    } else {
+        return false;
     }
-    return rc;
+    return true;
 }
 
-static bool take_values(poptContext pc, struct train_options *o, const struct workload **workload_out)
-{
-    o->data_dir = words[W_DATA].text;
-    o->faults = words[W_FAULTS].text;
-    o->report = words[W_REPORT].text;
-    o->log = words[W_LOG].text;
-    o->log_level = words[W_LEVEL].text;
-    o->mode = words[W_MODE].text;
-    o->carrier = words[W_CARRIER].text;
-    return take_words(pc, workload_out) && take_numbers(o) && check(o);
-}
+static const struct tool self = {
+    .words = "WORKLOAD [OPTION...]", .text = "trains a neural network on the simulated GPU", .lists = lists, .complete = complete,
+    .help = "Examples:\n"
+            "  umd-train mlp                                          train the built-in digits on the simulated GPU\n"
+            "  umd-train mlp --verify --report run.json               compare gradients with the host, write a report\n"
+            "  umd-train mlp --data ~/mnist                           train MNIST's IDX files\n"
+            "  umd-train mlp --faults 'hw.cu.hang[nth=40]=fire'       see it fail; umd-inject list prints all sites\n"
+            "\nEnvironment: what no option says comes from PETREL_MODE, PETREL_CARRIER, PETREL_FAULTS, PETREL_WATCHDOG_MS, PETREL_PROFILE and\n"
+            "PETREL_DEVICES; UMD_LOG_CONSOLE, UMD_LOG_FILE and others set the log. docs/environment.md lists all. The simulated time is the same\n"
+            "from run to run in stepped mode only.\n"
+            "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error or for want of a resource,\n"
+            "4 wrong result; "
+            "after SIGINT or SIGTERM the step under way is finished and the process then ends by that signal; a second one ends it at once.\n",
+};
 
 enum options_result options_parse(int argc, const char **argv, struct train_options *o, const struct workload **workload_out)
 {
-    int show_help = 0, show_version = 0, verify = 0, quiet = 0;
+    static struct tool_line line; /* never finished, so that the texts stay */
+    int verify = 0, quiet = 0, status;
 
     for (int i = 0; i < NUMBER_COUNT; i++)
-        words[i].text = (char *)numbers[i].fallback;
-    words[W_RATE].text = (char *)"0.2";
-#define WORD(w_, name_, flags_, help_, argument_) { name_, 0, POPT_ARG_STRING | (flags_), &words[w_].text, (w_) + 1, help_, argument_ }
+        words[i] = numbers[i].fallback;
+    words[W_RATE] = "0.2";
+#define WORD(w_, name_, flags_, help_, argument_) { name_, '\0', POPT_ARG_STRING | (flags_), &words[w_], 0, help_, argument_ }
 #define NUMBER(n_) WORD(n_, numbers[n_].name, POPT_ARGFLAG_SHOW_DEFAULT, numbers[n_].help, numbers[n_].argument)
-    const struct poptOption table[] = {
+    struct poptOption table[] = {
         WORD(W_DATA, "data", 0, "train on MNIST's IDX files in DIR, plain or .gz (default: built-in digits)", "DIR"),
         NUMBER(N_EPOCHS), NUMBER(N_BATCH), NUMBER(N_HIDDEN),
         WORD(W_RATE, "lr", POPT_ARGFLAG_SHOW_DEFAULT, "learning rate at its top", "R"),
         NUMBER(N_SEED), NUMBER(N_TRAIN_SIZE), NUMBER(N_TEST_SIZE),
-        { "verify", 0, POPT_ARG_NONE, &verify, 0, "hold gradients of some steps against a host reference", NULL },
+        { "verify", '\0', POPT_ARG_NONE, &verify, 0, "hold gradients of some steps against a host reference", NULL },
         WORD(W_FAULTS, "faults", 0, "break something: a fault specification, or a file that holds one (@FILE: in any case; default: $PETREL_FAULTS)", "SPEC|FILE"),
         WORD(W_REPORT, "report", 0, "write the run as JSON, however it ends", "FILE"),
         WORD(W_LOG, "log", 0, "write the driver's log as JSON lines (in place of $UMD_LOG_JSON)", "FILE"),
@@ -333,29 +325,13 @@ enum options_result options_parse(int argc, const char **argv, struct train_opti
         WORD(W_CARRIER, "carrier", 0, "direct or loopback (default: $PETREL_CARRIER, else direct)", "NAME"),
         NUMBER(N_WATCHDOG),
         { "quiet", 'q', POPT_ARG_NONE, &quiet, 0, "no progress", NULL },
-        { "help", 'h', POPT_ARG_NONE, &show_help, 0, "show this", NULL },
-        { "version", 'V', POPT_ARG_NONE, &show_version, 0, "show the version", NULL },
         POPT_TABLEEND
     };
 #undef NUMBER
 #undef WORD
-    poptContext pc = poptGetContext("umd-train", argc, argv, table, 0);
-    poptSetOtherOptionHelp(pc, "WORKLOAD [OPTION...]\nTrains a neural network on the simulated GPU.\n");
-    int rc = next_option(pc);
-    enum options_result result = OPTIONS_DONE;
-
-    if (rc < -1) {
-        usage("%s: %s", poptBadOption(pc, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
-        result = OPTIONS_BAD;
-    } else if (show_help) {
-        print_help(pc);
-    } else if (show_version) {
-        printf("umd-train %s\n", PETREL_VERSION);
-    } else {
-        o->verify = verify;
-        o->quiet = quiet;
-        result = take_values(pc, o, workload_out) ? OPTIONS_RUN : OPTIONS_BAD;
-    }
-    poptFreeContext(pc);
-    return result;
+    if (!tool_parse(&self, argc, argv, table, &line, &status))
+        return status == EXIT_DONE ? OPTIONS_DONE : OPTIONS_BAD;
+    o->verify = verify;
+    o->quiet = quiet;
+    return take_values(&line, o, workload_out) ? OPTIONS_RUN : OPTIONS_BAD;
 }

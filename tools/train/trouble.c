@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../umd-tool.h"
+#include "umd-text.h"
 
 #define RESET_BEGUN "engine-reset-begun,work-requeued" /* done= of what was nobody's fault; whether the reset succeeds shows later */
 #define WIDTH 150 /* a line of the report is cut here */
@@ -161,7 +161,7 @@ static __attribute__((format(printf, 3, 4))) void line(struct screen *s, const c
         if (*c == '\n')
             *c = ' ';
     }
-    tool_clean(text);
+    text_clean(text);
     fprintf(s->to, "  %-6s %s\n", label, text);
     s->lines++;
 }
@@ -548,7 +548,7 @@ void trouble_print_line(const struct trouble *t, FILE *to)
     char figures[sizeof(t->detail.figures)];
 
     snprintf(figures, sizeof(figures), "%s", t->detail.figures);
-    tool_clean(figures);
+    text_clean(figures);
     fprintf(to, "umd-train: %s: %s %s %s\n", umdStatusName(t->code), umdStatusString(t->code), figures, umdStatusTodo(t->code));
 }
 

@@ -12,10 +12,11 @@
 
 #include "bench.h"
 #include "record.h"
+#include "umd-tool.h"
 
 UMD_LOG_MODULE("bench");
 
-enum { BURST = 2000, CALLS = 200000, EXIT_ENVIRONMENT = 2 };
+enum { BURST = 2000, CALLS = 200000 };
 
 static uint32_t ticks_of[CALLS];
 
@@ -274,7 +275,7 @@ int bench_log(const struct bench_options *o, struct bench_report *r)
         status = rates(o, r);
     }
     if (status)
-        fprintf(stderr, "umd-bench: a log file cannot be opened in %s: %s\n", o->dir,
+        tool_say("a log file cannot be opened in %s: %s", o->dir,
                 umdGetLastErrorDetail(&d) == UMD_SUCCESS ? d.figures : "see --dir");
     return status;
 }

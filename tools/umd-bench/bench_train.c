@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "umd-tool.h"
 
-enum { EXIT_ENVIRONMENT = 2, SETTINGS = 3 };
+enum { SETTINGS = 3 };
 extern char **environ;
 
 static double now_s(void)
@@ -97,7 +98,7 @@ int bench_log_train(const struct bench_options *o, struct bench_report *r)
     double *wall[SETTINGS] = { 0 };
 
     if (!find_program(o, program, sizeof(program))) {
-        fprintf(stderr, "umd-bench: umd-train is not beside umd-bench; build it, or install both\n");
+        tool_say("umd-train is not beside umd-bench; build it, or install both");
         return EXIT_ENVIRONMENT;
     }
     snprintf(trace, sizeof(trace), "UMD_LOG_FILE=%s/umd-bench-trace.%ld", o->dir, (long)getpid());
@@ -119,7 +120,7 @@ int bench_log_train(const struct bench_options *o, struct bench_report *r)
         }
     }
     if (status) {
-        fprintf(stderr, "umd-bench: %s could not be run, or failed\n", program);
+        tool_say("%s could not be run, or failed", program);
     } else {
         double m[SETTINGS];
         for (int s = 0; s < SETTINGS; s++)

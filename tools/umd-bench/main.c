@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - umd-bench: measures Petrel beside a peer in the same run. */
-#include <json-c/json.h>
-#include <popt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "../umd-tool.h"
 #include "bench.h"
-
-enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_ENVIRONMENT = 2, EXIT_MISSED = 4 };
+#include "umd-text.h"
+#include "umd-tool.h"
 
 static const struct {
     const char *name;
@@ -109,9 +106,9 @@ static struct json_object *figure_json(const struct bench_figure *f)
 {
     struct json_object *o = json_object_new_object();
 
-    json_object_object_add(o, "name", json_object_new_string(f->name));
+    json_add_text(o, "name", f->name);
     json_object_object_add(o, "value", json_object_new_double(f->value));
-    json_object_object_add(o, "unit", json_object_new_string(f->unit));
+    json_add_text(o, "unit", f->unit);
     json_object_object_add(o, "peer", f->peer ? json_object_new_string(f->peer) : NULL);
     json_object_object_add(o, "peer_value", f->peer ? json_object_new_double(f->peer_value) : NULL);
     json_object_object_add(o, "ratio", f->peer ? json_object_new_double(ratio(f)) : NULL);
@@ -124,32 +121,13 @@ static void print_json(const char *bench, const struct bench_report *r)
 {
     struct json_object *all = json_object_new_object(), *figures = json_object_new_array();
 
-    json_object_object_add(all, "bench", json_object_new_string(bench));
+    json_add_text(all, "bench", bench);
     for (uint32_t i = 0; i < r->count; i++)
         json_object_array_add(figures, figure_json(&r->figures[i]));
     json_object_object_add(all, "figures", figures);
     if (r->note[0])
-        json_object_object_add(all, "note", json_object_new_string(r->note));
-    puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(all);
-}
-
-static int usage(const char *what)
-{
-    fprintf(stderr, "umd-bench: %s; try umd-bench --help\n", what);
-    return EXIT_USAGE;
-}
-
-static void print_help(poptContext pc)
-{
-    poptPrintHelp(pc, stdout, 0);
-    printf("\nBenches:\n");
-    for (int i = 0; i < BENCH_COUNT; i++)
-        printf("  %-10s %s\n", benches[i].name, benches[i].text);
-    printf("\nExamples:\n"
-           "  umd-bench log\n"
-           "  umd-bench log --json --dir /dev/shm\n"
-           "\nMeasure a release build on a quiet machine. Exit status: 0 done, 1 usage, 2 environment, 4 a goal was missed (with --strict).\n");
+        json_add_text(all, "note", r->note);
+    json_put_away(all);
 }
 
 static int run(const char *name, const struct bench_options *o, bool json, bool strict)
@@ -164,51 +142,62 @@ static int run(const char *name, const struct bench_options *o, bool json, bool 
         json ? print_json(name, &r) : print_table(name, &r);
         for (uint32_t k = 0; strict && k < r.count; k++)
             if (!is_ok(&r.figures[k]))
-                status = EXIT_MISSED;
+                status = EXIT_WRONG;
         return status;
     }
-    return usage("no such bench");
+    return tool_usage("no such bench");
 }
+
+static void lists(void)
+{
+    puts("Benches:");
+    for (int i = 0; i < BENCH_COUNT; i++)
+        printf("  %-10s %s\n", benches[i].name, benches[i].text);
+}
+
+static bool complete(const struct tool_at *at)
+{
+    for (int i = 0; i < BENCH_COUNT && !at->option && at->count == 0; i++)
+        tool_offer(at, benches[i].name);
+    return !at->option;
+}
+
+static const struct tool bench = {
+    .words = "NAME [OPTION...]", .text = "measures Petrel beside a peer in the same run", .lists = lists, .complete = complete,
+    .help = "Measure a release build on a quiet machine.\n"
+            "\nExamples:\n"
+            "  umd-bench log\n"
+            "  umd-bench log --json --dir /dev/shm\n"
+            "\nExit status: 0 done, 1 usage, 2 environment, 4 a goal was missed (with --strict).\n",
+};
 
 int main(int argc, char **argv)
 {
-    int json = 0, strict = 0, show_help = 0, show_version = 0, repeats = 3, status;
-    double seconds = 2;
-    char *dir = NULL;
-    const struct poptOption table[] = {
-        { "json", 0, POPT_ARG_NONE, &json, 0, "print JSON", NULL },
-        { "strict", 0, POPT_ARG_NONE, &strict, 0, "exit status 4 if a goal is missed", NULL },
-        { "seconds", 0, POPT_ARG_DOUBLE, &seconds, 0, "length of each sustained measurement (2)", "S" },
-        { "repeats", 0, POPT_ARG_INT, &repeats, 0, "runs of each whole program (3)", "N" },
-        { "dir", 0, POPT_ARG_STRING, &dir, 0, "folder for files that are written ($TMPDIR or /tmp)", "DIR" },
-        { "help", 'h', POPT_ARG_NONE, &show_help, 0, "show this", NULL },
-        { "version", 'V', POPT_ARG_NONE, &show_version, 0, "show the version", NULL },
+    int json = 0, strict = 0, status;
+    const char *dir = getenv("TMPDIR"), *seconds = "2", *repeats = "3";
+    uint64_t repeat_count;
+    struct bench_options o = { .program = argv[0] };
+    struct tool_line line;
+    struct poptOption table[] = {
+        { "json", 'j', POPT_ARG_NONE, &json, 0, "as JSON", NULL },
+        { "strict", '\0', POPT_ARG_NONE, &strict, 0, "exit status 4 if a goal is missed", NULL },
+        { "seconds", '\0', POPT_ARG_STRING, &seconds, 0, "length of each sustained measurement (default: 2)", "S" },
+        { "repeats", '\0', POPT_ARG_STRING, &repeats, 0, "runs of each whole program (default: 3)", "N" },
+        { "dir", '\0', POPT_ARG_STRING, &dir, 0, "folder for files that are written (default: $TMPDIR or /tmp)", "DIR" },
         POPT_TABLEEND
     };
-    tool_start();
-    poptContext pc = poptGetContext("umd-bench", argc, (const char **)argv, table, 0);
-    poptSetOtherOptionHelp(pc, "NAME [OPTION...]");
-    int rc = poptGetNextOpt(pc);
-    const char *name = poptGetArg(pc);
-    if (rc < -1) {
-        fprintf(stderr, "umd-bench: %s: %s; try umd-bench --help\n", poptBadOption(pc, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
-        status = EXIT_USAGE;
-    } else if (show_help) {
-        print_help(pc);
-        status = EXIT_DONE;
-    } else if (show_version) {
-        printf("umd-bench %s\n", PETREL_VERSION);
-        status = EXIT_DONE;
-    } else if (!name || poptPeekArg(pc)) {
-        status = usage(name ? "one bench at a time" : "which bench");
-    } else if (!(seconds > 0 && seconds <= 600) || repeats < 1 || repeats > 1000) {
-        status = usage("--seconds lies in 0 to 600, --repeats in 1 to 1000");
-    } else {
-        const char *tmp = getenv("TMPDIR");
-        status = run(name, &(struct bench_options){ .seconds = seconds, .repeats = (uint32_t)repeats, .program = argv[0],
-                                                    .dir = dir ? dir : tmp && *tmp ? tmp : "/tmp" }, json, strict);
+
+    argc = tool_start("umd-bench", argc, argv);
+    if (!tool_parse(&bench, argc, (const char **)argv, table, &line, &status))
+        return tool_finish(status);
+    status = EXIT_USAGE;
+    if (line.count != 1) {
+        (void)tool_usage(line.count ? "one bench at a time" : "no bench is named");
+    } else if (tool_decimal("seconds", seconds, 600, &o.seconds) && tool_number("repeats", repeats, 1, 1000, &repeat_count)) {
+        o.repeats = (uint32_t)repeat_count;
+        o.dir = dir && *dir ? dir : "/tmp";
+        status = run(line.words[0], &o, json, strict);
     }
-    poptFreeContext(pc);
-    free(dir);
-    return tool_finish("umd-bench", status);
+    tool_line_finish(&line);
+    return tool_finish(status);
 }

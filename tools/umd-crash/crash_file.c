@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "snapshot.h"
-#include "umd-tool.h"
+#include "umd-text.h"
 
 #define FILE_MAX_B (256u << 20)
 
@@ -167,7 +167,7 @@ bool crash_text(const char *line, const char *key, char *out, size_t size)
         }
     }
     out[n] = '\0';
-    tool_clean(out);
+    text_clean(out);
     return true;
 }
 

@@ -18,10 +18,10 @@
 #include "archive.h"
 #include "emergency.h"
 #include "show.h"
+#include "umd-tool.h"
 
 extern char **environ;
 
-enum { DONE = 0, USAGE = 1, ENVIRONMENT = 2 };
 enum { POLL_MS = 20, KILL_AFTER_MS = 2000, FILES_MAX = 64 };
 
 static const char *base_of(const char *path)
@@ -165,7 +165,7 @@ static int hand_on(const char *command, const char *file, int timeout_s)
     int status = 0;
 
     if (!line)
-        return ENVIRONMENT;
+        return EXIT_ENVIRONMENT;
     snprintf(line, n, "%s \"$1\"", command);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP); /* what it starts ends with it */
@@ -173,8 +173,8 @@ static int hand_on(const char *command, const char *file, int timeout_s)
     posix_spawnattr_destroy(&attr);
     free(line);
     if (err) {
-        fprintf(stderr, "umd-crash: the command cannot be started: %s; the bundle is %s\n", strerror(err), file);
-        return ENVIRONMENT;
+        tool_say("the command cannot be started: %s; the bundle is %s", strerror(err), file);
+        return EXIT_ENVIRONMENT;
     }
     if (!await_child(pid, now_ms() + (uint64_t)timeout_s * 1000u, &status)) {
         kill(-pid, SIGTERM);
@@ -182,14 +182,14 @@ static int hand_on(const char *command, const char *file, int timeout_s)
             kill(-pid, SIGKILL);
             (void)waitpid(pid, &status, 0);
         }
-        fprintf(stderr, "umd-crash: the command took more than %d s and was ended; the bundle is %s\n", timeout_s, file);
-        return ENVIRONMENT;
+        tool_say("the command took more than %d s and was ended; the bundle is %s", timeout_s, file);
+        return EXIT_ENVIRONMENT;
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return DONE;
-    fprintf(stderr, "umd-crash: the command failed (%s %d); the bundle is %s\n", WIFEXITED(status) ? "exit status" : "signal",
+        return EXIT_DONE;
+    tool_say("the command failed (%s %d); the bundle is %s", WIFEXITED(status) ? "exit status" : "signal",
             WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), file);
-    return ENVIRONMENT;
+    return EXIT_ENVIRONMENT;
 }
 
 static void answer(const struct bundle *b, const char *output, bool json)
@@ -220,30 +220,30 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
         snprintf(output, sizeof(output), "%s.tar.gz", base_of(path));
     b.a = archive_begin(output);
     if (!b.a) {
-        fprintf(stderr, "umd-crash: %s cannot be written: %s; name another file with --output\n", output, strerror(errno));
-        return ENVIRONMENT;
+        tool_say("%s cannot be written: %s; name another file with --output", output, strerror(errno));
+        return EXIT_ENVIRONMENT;
     }
     if (!add_file(&b, "snapshot", path)) {
-        fprintf(stderr, "umd-crash: %s cannot be read: %s\n", path, strerror(errno));
+        tool_say("%s cannot be read: %s", path, strerror(errno));
         ok = false;
     }
     add_story(&b, path, c, s);
     add_build_ids(&b, s);
     add_emergency(&b, c);
-    for (size_t i = 0; ok && options->logs[i]; i++) {
+    for (size_t i = 0; ok && options->logs && options->logs[i]; i++) {
         if (!add_file(&b, base_of(options->logs[i]), options->logs[i])) {
-            fprintf(stderr, "umd-crash: %s cannot be read: %s\n", options->logs[i], strerror(errno));
+            tool_say("%s cannot be read: %s", options->logs[i], strerror(errno));
             ok = false;
         }
     }
     bool written = archive_end(b.a);
     if (ok && !written)
-        fprintf(stderr, "umd-crash: %s cannot be written: %s; name another file with --output\n", output, strerror(errno));
+        tool_say("%s cannot be written: %s; name another file with --output", output, strerror(errno));
     if (!ok && written)
         unlink(output);
     if (!ok || !written)
-        return ENVIRONMENT;
+        return EXIT_ENVIRONMENT;
     answer(&b, output, options->json);
     fflush(stdout); /* before what the command says */
-    return options->command && *options->command ? hand_on(options->command, output, options->timeout_s) : DONE;
+    return options->command && *options->command ? hand_on(options->command, output, options->timeout_s) : EXIT_DONE;
 }

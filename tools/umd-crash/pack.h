@@ -7,7 +7,7 @@
 
 struct pack_options {
     const char *output;         /* NULL: CRASHFILE.tar.gz in the working directory */
-    const char *const *logs;    /* NULL-ended */
+    const char *const *logs;    /* NULL-ended; NULL: none */
     const char *command;        /* NULL: none */
     int timeout_s;
     bool json;

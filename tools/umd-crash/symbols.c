@@ -282,13 +282,13 @@ static char *join_dirs(const char *const *dirs)
     own[got > 0 ? got : 0] = '\0';
     for (int up = 0; up < 2 && strrchr(own, '/'); up++) /* bin/umd-crash */
         *strrchr(own, '/') = '\0';
-    for (size_t i = 0; dirs[i]; i++)
+    for (size_t i = 0; dirs && dirs[i]; i++)
         n += strlen(dirs[i]) + 1;
     char *all = malloc(n);
     if (!all)
         return NULL;
     all[0] = '\0';
-    for (size_t i = 0; dirs[i]; i++) {
+    for (size_t i = 0; dirs && dirs[i]; i++) {
         strcat(all, dirs[i]);
         strcat(all, ":");
     }

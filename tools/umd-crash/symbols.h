@@ -32,7 +32,7 @@ struct crash_symbols {
     bool by_frame_information;  /* false: by frame pointers, as the process saw them */
 };
 
-/* debug_dirs: NULL-ended; each is searched for .build-id/xx/yyyy.debug before the system's. False: out of memory. */
+/* debug_dirs: NULL-ended, or NULL; each is searched for .build-id/xx/yyyy.debug before the system's. False: out of memory. */
 bool crash_symbols_find(const struct crash *c, const char *const *debug_dirs, struct crash_symbols *out);
 void crash_symbols_free(struct crash_symbols *s);
 

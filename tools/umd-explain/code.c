@@ -8,24 +8,7 @@
 
 #define WIDTH 116u
 
-void explain_paragraph(const char *label, const char *text)
-{
-    const size_t room = WIDTH - 13;
-
-    while (*text) {
-        size_t n = strlen(text);
-        if (n > room) {
-            for (n = room; n > room / 2 && text[n] != ' ';)
-                n--;
-            if (text[n] != ' ')
-                n = room;
-        }
-        printf("  %-10s %.*s\n", label, (int)n, text);
-        text += n;
-        text += strspn(text, " ");
-        label = "";
-    }
-}
+void explain_paragraph(const char *label, const char *text) { text_paragraph("  ", 10, label, text, WIDTH); }
 
 static const char *affects(umdScope scope)
 {
@@ -169,16 +152,6 @@ static void put_code(const struct umd_status_info *s)
 
 /* ---- JSON ---- */
 
-static void add_text(struct json_object *o, const char *key, const char *text)
-{
-    json_object_object_add(o, key, json_object_new_string(text));
-}
-
-static void add_number(struct json_object *o, const char *key, int64_t v)
-{
-    json_object_object_add(o, key, json_object_new_int64(v));
-}
-
 static void add_words(struct json_object *o, const char *key, const char *words)
 {
     struct json_object *a = json_object_new_array();
@@ -195,10 +168,10 @@ static void add_range(struct json_object *o, const struct umd_status_range_info 
 {
     struct json_object *range = json_object_new_object();
 
-    add_text(range, "name", r->name);
-    add_number(range, "first", r->first);
-    add_number(range, "last", r->last);
-    add_text(range, "text", r->text);
+    json_add_text(range, "name", r->name);
+    json_add_number(range, "first", r->first);
+    json_add_number(range, "last", r->last);
+    json_add_text(range, "text", r->text);
     json_object_object_add(o, "range", range);
 }
 
@@ -206,28 +179,28 @@ struct json_object *explain_code_json(const struct umd_status_info *s)
 {
     struct json_object *o = json_object_new_object(), *pages = json_object_new_array(), *calls = json_object_new_array();
 
-    add_text(o, "name", s->name);
-    add_number(o, "value", s->code);
-    add_number(o, "unsigned", (uint32_t)s->code);
-    add_text(o, "when", s->when);
+    json_add_text(o, "name", s->name);
+    json_add_number(o, "value", s->code);
+    json_add_number(o, "unsigned", (uint32_t)s->code);
+    json_add_text(o, "when", s->when);
     add_range(o, umd_status_range_info(s->code));
-    add_text(o, "class", s->class_name);
-    add_text(o, "severity", umd_severity_word(s->severity));
-    add_text(o, "scope", umd_scope_word(s->scope));
+    json_add_text(o, "class", s->class_name);
+    json_add_text(o, "severity", umd_severity_word(s->severity));
+    json_add_text(o, "scope", umd_scope_word(s->scope));
     json_object_object_add(o, "sticky", json_object_new_boolean(s->sticky));
-    add_text(o, "action", umd_action_word(s->action));
-    add_number(o, "retry_count", s->count);
-    add_number(o, "retry_delay_ms", s->delay_ms);
-    add_number(o, "driver_retry_count", s->driver_count);
-    add_number(o, "driver_retry_delay_ms", s->driver_delay_ms);
-    add_text(o, "todo", s->todo);
-    add_text(o, "errno", s->errno_name);
-    add_number(o, "errno_value", s->err);
-    add_text(o, "vkresult", s->vkresult);
+    json_add_text(o, "action", umd_action_word(s->action));
+    json_add_number(o, "retry_count", s->count);
+    json_add_number(o, "retry_delay_ms", s->delay_ms);
+    json_add_number(o, "driver_retry_count", s->driver_count);
+    json_add_number(o, "driver_retry_delay_ms", s->driver_delay_ms);
+    json_add_text(o, "todo", s->todo);
+    json_add_text(o, "errno", s->errno_name);
+    json_add_number(o, "errno_value", s->err);
+    json_add_text(o, "vkresult", s->vkresult);
     add_words(o, "cuda", s->cuda);
     add_words(o, "hip", s->hip);
     add_words(o, "ze", s->ze);
-    add_text(o, "since", s->since);
+    json_add_text(o, "since", s->since);
     json_object_object_add(o, "provisional", json_object_new_boolean(s->provisional));
     json_object_object_add(o, "retired", s->retired[0] ? json_object_new_string(s->retired) : NULL);
     for (size_t i = 0; *kb_rows[i][0]; i++)
@@ -241,16 +214,10 @@ struct json_object *explain_code_json(const struct umd_status_info *s)
     return o;
 }
 
-static void put_json(struct json_object *o)
-{
-    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(o);
-}
-
 void explain_code(const struct explain_word *w, bool json)
 {
     if (json) {
-        put_json(explain_code_json(w->info));
+        json_put_away(explain_code_json(w->info));
         return;
     }
     put_code(w->info);
@@ -268,11 +235,11 @@ void explain_value(const struct explain_word *w, bool json)
     if (json) {
         struct json_object *o = json_object_new_object();
         json_object_object_add(o, "name", NULL);
-        add_number(o, "value", w->value);
-        add_number(o, "unsigned", (uint32_t)w->value);
+        json_add_number(o, "value", w->value);
+        json_add_number(o, "unsigned", (uint32_t)w->value);
         add_range(o, r);
-        add_text(o, "action", umd_action_word(a.action));
-        put_json(o);
+        json_add_text(o, "action", umd_action_word(a.action));
+        json_put_away(o);
         return;
     }
     printf("%d (0x%08x) is no code of this version\n", w->value, (unsigned)w->value);
@@ -305,5 +272,5 @@ void explain_list(bool json)
     for (uint32_t i = failures; i-- > 0;)
         list_one(all, umd_status_at(i));
     if (json)
-        put_json(all);
+        json_put_away(all);
 }

@@ -7,11 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <json-c/json.h>
-
-#include "../umd-log/cmd.h"
 #include "../umd-log/rec.h"
 #include "status.h"
+#include "umd-text.h"
 
 #define EXPLAIN_NEAR_MAX 5u
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - the story of one error record, put together from the lines that logs and emergency rings have of it. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../umd-log/set.h"
+#include "../umd-log/ring.h"
 #include "../umd-log/story.h"
-#include "../umd-tool.h"
-#include "emergency.h"
 #include "explain.h"
+#include "umd-tool.h"
 
 #define CHAIN_MAX 12u
 
@@ -30,64 +28,22 @@ static bool add_logs(struct story_book *book, const char *const *logs, uint32_t 
     return ok;
 }
 
-/* A slot as a line of a log. Texts in the file may be anything. */
-static bool add_slot(struct story_book *book, struct log_rec *rec, const struct umd_emergency_slot *s)
-{
-    if (!log_rec_begin(rec, sizeof(*s) + 64))
-        return false;
-    rec->real_ns = rec->observed_ns = s->real_ns;
-    rec->mono_ns = s->mono_ns;
-    rec->level = s->level <= UMD_LOG_TRACE ? (int)s->level : 0;
-    rec->level_text = log_level_name(rec->level);
-    rec->pid = s->pid;
-    rec->tid = s->tid;
-    rec->line = s->line;
-    rec->context_id = s->context_id;
-    rec->id = s->record;
-    rec->code = s->code;
-    rec->code_name = s->code ? umdStatusName((umdStatus)s->code) : "";
-    rec->module = log_rec_text(rec, s->module, strnlen(s->module, sizeof(s->module)));
-    rec->func = log_rec_text(rec, s->func, strnlen(s->func, sizeof(s->func)));
-    rec->file = log_rec_text(rec, s->file, strnlen(s->file, sizeof(s->file)));
-    rec->message = log_rec_text(rec, s->message, strnlen(s->message, sizeof(s->message)));
-    return story_book_add(book, rec);
-}
-
 static bool add_ring(struct story_book *book, const char *path)
 {
-    struct umd_emergency_slot *slots = calloc(UMD_EMERGENCY_SLOTS, sizeof(*slots));
+    struct log_ring ring;
     struct log_rec rec = { 0 };
-    uint32_t n = 0, damaged = 0;
-    FILE *f = fopen(path, "re");
-    bool ok = slots != NULL && f != NULL;
 
-    if (!f) {
-        fprintf(stderr, "umd-explain: %s: %s\n", path, strerror(errno));
-    } else if (ok && umdFailed(umd_emergency_read(path, slots, UMD_EMERGENCY_SLOTS, &n, &damaged))) {
-        fprintf(stderr, "umd-explain: %s: this is no emergency ring of this version; name the file of UMD_EMERGENCY_FILE\n", path);
-        ok = false;
-    }
-    if (f)
-        fclose(f);
-    for (uint32_t i = 0; ok && i < n; i++)
-        ok = add_slot(book, &rec, &slots[i]);
+    if (!log_ring_read(&ring, path))
+        return false;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < ring.count; i++)
+        ok = log_ring_rec(&ring, i, &rec) && story_book_add(book, &rec);
     log_rec_finish(&rec);
-    free(slots);
+    log_ring_finish(&ring);
     return ok;
 }
 
 /* ---- Printing ---- */
-
-/* The message without the code in front. */
-static const char *message_of(const struct story *s)
-{
-    const char *text = s->raised.message, *name = s->raised.code_name;
-    size_t n = strlen(name);
-
-    if (n && strncmp(text, name, n) == 0 && text[n] == ':')
-        text += n + 1;
-    return text + strspn(text, " ");
-}
 
 static const char *end_word(const struct story *s)
 {
@@ -116,38 +72,24 @@ static void put_linked(const char *label, const struct story *s)
     char id[48], text[1400];
 
     log_id_format(s->id, id);
-    snprintf(text, sizeof(text), "%.64s: %.1100s [record %s]", story_code_name(s), message_of(s), id);
+    snprintf(text, sizeof(text), "%.64s: %.1100s [record %s]", story_code_name(s), story_message(s), id);
     explain_paragraph(label, text);
-}
-
-static void put_path(const struct story *s)
-{
-    char text[1600];
-    size_t n = 0;
-
-    for (uint32_t i = 0; i < s->hop_count && n < sizeof(text) - 300; i++) {
-        const struct story_hop *h = &s->hops[i];
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.24s %.60s", i ? " > " : "", h->layer, h->func);
-        if (strcmp(h->in, h->out) != 0)
-            n += (size_t)snprintf(text + n, sizeof(text) - n, " (%.60s becomes %.60s)", h->in, h->out);
-    }
-    if (n)
-        explain_paragraph("path", text);
 }
 
 static void put_story(const struct story *s)
 {
     const struct umd_status_info *info = umd_status_info((umdStatus)s->raised.code);
-    char id[48], when[40], text[400];
+    char id[48], when[40], text[400], path[1200];
 
     log_id_format(s->id, id);
     log_time_format(s->raised.real_ns, when);
     printf("record %s: %s%s\n", id, story_code_name(s), s->has_raised ? "" : " (the line that raised it is not in what was read)");
     explain_paragraph("what", info ? info->when : "A code that this version does not know.");
-    explain_paragraph("told", message_of(s));
+    explain_paragraph("told", story_message(s));
     explain_paragraph("at", when);
     put_place(s);
-    put_path(s);
+    if (story_path(s, path, sizeof(path)))
+        explain_paragraph("path", path);
     const char *label = "because of";
     uint32_t depth = 0;
     for (const struct story *c = s->parent; c && depth < CHAIN_MAX; c = c->parent, depth++) {
@@ -188,20 +130,20 @@ static struct json_object *story_json(const struct story *s)
 
     log_id_format(s->id, id);
     log_time_format(s->raised.real_ns, when);
-    json_object_object_add(o, "record", json_object_new_string(id));
-    json_object_object_add(o, "code", json_object_new_int(s->raised.code));
-    json_object_object_add(o, "code_name", json_object_new_string(story_code_name(s)));
-    json_object_object_add(o, "message", json_object_new_string(s->raised.message));
-    json_object_object_add(o, "time", json_object_new_string(when));
-    json_object_object_add(o, "module", json_object_new_string(s->raised.module));
-    json_object_object_add(o, "function", json_object_new_string(s->raised.func));
-    json_object_object_add(o, "file", json_object_new_string(s->raised.file));
-    json_object_object_add(o, "line", json_object_new_int64(s->raised.line));
-    json_object_object_add(o, "pid", json_object_new_int64(s->raised.pid));
-    json_object_object_add(o, "tid", json_object_new_int64(s->raised.tid));
-    json_object_object_add(o, "context_id", json_object_new_int64((int64_t)s->raised.context_id));
-    json_object_object_add(o, "times", json_object_new_int64((int64_t)s->times));
-    json_object_object_add(o, "end", json_object_new_string(end_word(s)));
+    json_add_text(o, "record", id);
+    json_add_number(o, "code", s->raised.code);
+    json_add_text(o, "code_name", story_code_name(s));
+    json_add_text(o, "message", s->raised.message);
+    json_add_text(o, "time", when);
+    json_add_text(o, "module", s->raised.module);
+    json_add_text(o, "function", s->raised.func);
+    json_add_text(o, "file", s->raised.file);
+    json_add_number(o, "line", s->raised.line);
+    json_add_number(o, "pid", s->raised.pid);
+    json_add_number(o, "tid", s->raised.tid);
+    json_add_number(o, "context_id", (int64_t)s->raised.context_id);
+    json_add_number(o, "times", (int64_t)s->times);
+    json_add_text(o, "end", end_word(s));
     return o;
 }
 
@@ -218,8 +160,7 @@ static void put_story_json(const struct story *s)
     json_object_object_add(o, "because_of", causes);
     json_object_object_add(o, "led_to", effects);
     json_object_object_add(o, "explanation", info ? explain_code_json(info) : NULL);
-    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(o);
+    json_put_away(o);
 }
 
 int explain_record(umdRecordId id, const char *const *logs, uint32_t log_count, const char *const *rings, uint32_t ring_count, bool json)
@@ -239,7 +180,7 @@ int explain_record(umdRecordId id, const char *const *logs, uint32_t log_count, 
         status = EXIT_ENVIRONMENT; /* what failed has been said */
     } else if (!s) {
         log_id_format(id, text);
-        fprintf(stderr, "umd-explain: no line of %s%s tells of the record %s%s\n", log_count ? logs[0] : rings[0],
+        tool_say("no line of %s%s tells of the record %s%s", log_count ? logs[0] : rings[0],
                 log_count + ring_count > 1 ? " and the others" : "", text, log_count ? "; its level may have been off, or it was rotated away" : "");
         status = EXIT_USAGE;
     } else if (json) {

@@ -51,10 +51,10 @@ static void put_sink(struct json_object *s)
     if (*path)
         printf(", %s (%s), %s, %s bytes", path, text_of(s, "path_from"), is_true(s, "open") ? "open" : "not open yet", text_of(s, "file_B"));
     if (strcmp(text_of(s, "lost"), "0") != 0)
-        printf(", %slost %s%s", print_colour(PRINT_YELLOW), text_of(s, "lost"), print_colour(PRINT_PLAIN));
+        printf(", %slost %s%s", text_colour(TEXT_YELLOW), text_of(s, "lost"), text_colour(TEXT_PLAIN));
     if (is_true(s, "failing"))
-        printf(", %sfailing: %s (errno %s), %s lines wait%s", print_colour(PRINT_RED), text_of(s, "reason"), text_of(s, "errno"), text_of(s, "waiting"),
-               print_colour(PRINT_PLAIN));
+        printf(", %sfailing: %s (errno %s), %s lines wait%s", text_colour(TEXT_RED), text_of(s, "reason"), text_of(s, "errno"), text_of(s, "waiting"),
+               text_colour(TEXT_PLAIN));
     putchar('\n');
 }
 
@@ -102,7 +102,7 @@ struct json_object *control_status(uint32_t pid, char *why, size_t why_size)
 
 static int failed(uint32_t pid, const char *why, int status)
 {
-    fprintf(stderr, "umd-log: process %u: %s%s\n", pid, why,
+    tool_say("process %u: %s%s", pid, why,
             status == EXIT_ENVIRONMENT ? "; it has a control socket from umdInit on, unless it is stepped or UMD_CONTROL=off" : "");
     return status;
 }
@@ -139,8 +139,8 @@ static int run(const struct command *self, int argc, const char **argv)
     bool level = self == &command_level, is_status = self == &command_status;
     int json = 0, console = 0, status = EXIT_USAGE;
     char *pid_text = NULL, command[UMD_CONTROL_LINE_B];
-    uint64_t pid;
-    struct command_line line;
+    uint64_t pid = 0;
+    struct tool_line line;
     struct poptOption table[] = {
         { "pid", 'p', POPT_ARG_STRING, &pid_text, 0, "the process", "PID" },
         POPT_TABLEEND,
@@ -151,36 +151,45 @@ static int run(const struct command *self, int argc, const char **argv)
         table[1] = (struct poptOption){ "json", 'j', POPT_ARG_NONE, &json, 0, "as JSON", NULL };
     else if (level)
         table[1] = (struct poptOption){ "console", '\0', POPT_ARG_NONE, &console, 0, "of the console alone", NULL };
-    if (!command_parse(self, argc, argv, table, &line, &status)) {
-        free(pid_text);
+    if (!tool_parse(&self->tool, argc, argv, table, &line, &status))
         return status;
-    }
     status = EXIT_USAGE;
     if (!pid_text)
-        (void)command_usage(self, "--pid is missing: whose log?");
+        (void)tool_usage("--pid is missing: whose log?");
     else if (line.count != (level ? 1u : 0u))
-        (void)command_usage(self, level ? "level takes one specification, as umd.mem=trace,info" : "there is a word too many");
+        (void)tool_usage(level ? "level takes one specification, as umd.mem=trace,info" : "there is a word too many");
     else if (level && snprintf(command, sizeof(command), "%s %s", console ? "console" : "level", line.words[0]) >= (int)sizeof(command) - 1)
-        (void)command_usage(self, "the specification is too long");
-    else if (command_number(self, "pid", pid_text, INT32_MAX, &pid))
+        (void)tool_usage("the specification is too long");
+    else if (command_pid(pid_text, &pid))
         status = is_status ? status_of((uint32_t)pid, json) : tell((uint32_t)pid, level ? command : "reopen");
-    free(pid_text);
-    command_finish(&line);
+    tool_line_finish(&line);
     return status;
 }
 
 const struct command command_level = {
-    .name = "level", .words = "SPEC --pid PID", .text = "sets the levels of a running process", .run = run,
-    .help = "SPEC is a comma list of [MODULE=]off|error|warn|info|debug|trace; a module covers what is below it, and the longest match counts.\n"
-            "It replaces what was set for all sinks before; an empty SPEC goes back to what each sink has by itself.\n"
-            "\nExamples:\n  umd-log level umd.mem=trace,info --pid 4711\n  umd-log level error --console --pid 4711\n",
+    .run = run,
+    .tool = {
+        .command = "level", .words = "[OPTION...] SPEC --pid PID", .text = "sets the levels of a running process",
+        .help = "SPEC is a comma list of [MODULE=]off|error|warn|info|debug|trace; a module covers what is below it, and the longest match counts.\n"
+                "It replaces what was set for all sinks before; an empty SPEC goes back to what each sink has by itself.\n"
+                "\nExamples:\n  umd-log level umd.mem=trace,info --pid 4711\n  umd-log level error --console --pid 4711\n",
+        .complete = command_complete_spec,
+    },
 };
 const struct command command_reopen = {
-    .name = "reopen", .words = "--pid PID", .text = "makes a running process begin its log files anew, after they were moved away", .run = run,
-    .help = "For logrotate: after the files were moved, before they are compressed. Nothing is lost.\n\nExample:\n  umd-log reopen --pid 4711\n",
+    .run = run,
+    .tool = {
+        .command = "reopen", .words = "[OPTION...] --pid PID", .text = "makes a running process begin its log files anew, after they were moved away",
+        .help = "For logrotate: after the files were moved, before they are compressed. Nothing is lost.\n\nExample:\n  umd-log reopen --pid 4711\n",
+        .complete = command_complete_none,
+    },
 };
 const struct command command_status = {
-    .name = "status", .words = "--pid PID", .text = "files, levels and counts of a running process's log", .run = run,
-    .help = "Behind each setting stands where it came from: default, config, environment, api, control.\n"
-            "\nExamples:\n  umd-log status --pid 4711\n  umd-log status --json --pid 4711\n",
+    .run = run,
+    .tool = {
+        .command = "status", .words = "[OPTION...] --pid PID", .text = "files, levels and counts of a running process's log",
+        .help = "Behind each setting stands where it came from: default, config, environment, api, control.\n"
+                "\nExamples:\n  umd-log status --pid 4711\n  umd-log status --json --pid 4711\n",
+        .complete = command_complete_none,
+    },
 };

@@ -60,10 +60,10 @@ static void put_text(const struct doctor *d, enum verdict verdict)
     for (uint32_t i = 0; i < d->count; i++) {
         const struct finding *f = &d->finding[i];
         bool good = f->verdict == VERDICT_FINE;
-        printf("%s%-16s%s %s\n", print_colour(good ? PRINT_GREEN : PRINT_YELLOW), good ? "ok" : doctor_word(f->verdict), print_colour(PRINT_PLAIN),
+        printf("%s%-16s%s %s\n", text_colour(good ? TEXT_GREEN : TEXT_YELLOW), good ? "ok" : doctor_word(f->verdict), text_colour(TEXT_PLAIN),
                f->text);
     }
-    printf("\n%sverdict: %s%s. %s\nnext: %s\n", print_colour(PRINT_BOLD), doctor_word(verdict), print_colour(PRINT_PLAIN), verdicts[verdict].what,
+    printf("\n%sverdict: %s%s. %s\nnext: %s\n", text_colour(TEXT_BOLD), doctor_word(verdict), text_colour(TEXT_PLAIN), verdicts[verdict].what,
            doctor_todo(verdict));
 }
 
@@ -86,7 +86,7 @@ static void put_json(const struct doctor *d, enum verdict verdict)
 }
 
 /* Settings and the files that they name, or the files given, or a process. */
-static bool examine(struct doctor *d, const struct command_line *line)
+static bool examine(struct doctor *d, const struct tool_line *line)
 {
     char path[4096];
 
@@ -109,9 +109,9 @@ static int run(const struct command *self, int argc, const char **argv)
 {
     static struct doctor d;
     int json = 0, status;
-    char *pid_text = NULL, *module = NULL, *level = NULL, what[120];
+    char *pid_text = NULL, *module = NULL, *level = NULL;
     uint64_t pid = 0;
-    struct command_line line;
+    struct tool_line line;
     struct poptOption table[] = {
         { "pid", 'p', POPT_ARG_STRING, &pid_text, 0, "a running process", "PID" },
         { "module", 'm', POPT_ARG_STRING, &module, 0, "records of this module are missing", "NAME" },
@@ -120,19 +120,12 @@ static int run(const struct command *self, int argc, const char **argv)
         POPT_TABLEEND
     };
 
-    if (!command_parse(self, argc, argv, table, &line, &status)) {
-        free(pid_text);
-        free(module);
-        free(level);
+    if (!tool_parse(&self->tool, argc, argv, table, &line, &status))
         return status;
-    }
     status = EXIT_DONE;
-    if (level && !(d.level = log_level_of(level, strlen(level)))) {
-        snprintf(what, sizeof(what), "--level '%.40s' is not error, warn, info, debug or trace", level);
-        status = command_usage(self, what);
-    } else if (pid_text && line.count) {
-        status = command_usage(self, "--pid and files exclude each other");
-    } else if (pid_text && !command_number(self, "pid", pid_text, INT32_MAX, &pid)) {
+    if (pid_text && line.count) {
+        status = tool_usage("--pid and files exclude each other");
+    } else if (!command_level_of(level, &d.level) || !command_pid(pid_text, &pid)) {
         status = EXIT_USAGE;
     } else {
         d.pid = (uint32_t)pid;
@@ -148,18 +141,19 @@ static int run(const struct command *self, int argc, const char **argv)
             put_text(&d, verdict);
         settings_finish(&d.settings);
     }
-    free(pid_text);
-    free(module);
-    free(level);
-    command_finish(&line);
+    tool_line_finish(&line);
     return status;
 }
 
 const struct command command_doctor = {
-    .name = "doctor", .words = "[FILE...]", .text = "why a log is empty, or lacks what was expected in it", .run = run,
-    .help = "Without FILE and --pid: looks at the settings of the environment it is called in, and at the files that they name. The verdict is one\n"
-            "of fine, nothing-happened, never-logged, no-file, filtered, compiled-out, lost, bad-setting, no-library, sink-failing,\n"
-            "path-unwritable; each finding says what was seen, and which setting is behind it.\n"
-            "\nExamples:\n  umd-log doctor\n  UMD_LOG_FILE=/nowhere/run.log umd-log doctor\n  umd-log doctor --level trace --module umd.mem run.log\n"
-            "  umd-log doctor --pid 4711\n",
+    .run = run,
+    .tool = {
+        .command = "doctor", .words = "[OPTION...] [FILE...]", .text = "why a log is empty, or lacks what was expected in it",
+        .help = "Without FILE and --pid: looks at the settings of the environment it is called in, and at the files that they name. The verdict is one\n"
+                "of fine, nothing-happened, never-logged, no-file, filtered, compiled-out, lost, bad-setting, no-library, sink-failing,\n"
+                "path-unwritable; each finding says what was seen, and which setting is behind it.\n"
+                "\nExamples:\n  umd-log doctor\n  UMD_LOG_FILE=/nowhere/run.log umd-log doctor\n  umd-log doctor --level trace --module umd.mem run.log\n"
+                "  umd-log doctor --pid 4711\n",
+        .complete = command_complete,
+    },
 };

@@ -21,25 +21,7 @@ struct errors {
 
 /* ---- text ---- */
 
-/* A labelled paragraph behind a prefix, broken at blanks. */
-static void paragraph(const char *prefix, const char *label, const char *text)
-{
-    size_t used = strlen(prefix) + 9, room = used + 40 < WIDTH ? WIDTH - used : 40;
-
-    while (*text) {
-        size_t n = strlen(text);
-        if (n > room) {
-            for (n = room; n > room / 2 && text[n] != ' ';)
-                n--;
-            if (text[n] != ' ')
-                n = room;
-        }
-        printf("%s%s%-8s%s %.*s\n", prefix, print_colour(PRINT_DIM), label, print_colour(PRINT_PLAIN), (int)n, text);
-        text += n;
-        text += strspn(text, " ");
-        label = "";
-    }
-}
+static void paragraph(const char *prefix, const char *label, const char *text) { text_paragraph(prefix, 8, label, text, WIDTH); }
 
 /* "where" of a record: place, process, thread, context, file. */
 static void put_where(const struct errors *e, const char *prefix, const struct story *s)
@@ -78,37 +60,27 @@ static void put_end(const char *prefix, const struct story *s)
 static void put_path(const struct errors *e, const char *prefix, const struct story *s)
 {
     char text[1200];
-    size_t n = 0;
 
-    if (e->trace) {
-        char at[200];
-        snprintf(at, sizeof(at), "%-10.24s %s (%.60s:%u) raises %s", s->raised.module, s->raised.func, s->raised.file, s->raised.line,
-                 story_code_name(s));
-        paragraph(prefix, "trace", at);
+    if (!e->trace) {
+        if (story_path(s, text, sizeof(text)))
+            paragraph(prefix, "path", text);
+        return;
     }
+    snprintf(text, sizeof(text), "%-10.24s %s (%.60s:%u) raises %s", s->raised.module, s->raised.func, s->raised.file, s->raised.line,
+             story_code_name(s));
+    paragraph(prefix, "trace", text);
     for (uint32_t i = 0; i < s->hop_count; i++) {
         const struct story_hop *h = &s->hops[i];
-        if (e->trace) {
-            snprintf(text, sizeof(text), "%-10.24s %.60s (%.60s:%u) in %.60s out %.60s", h->layer, h->func, h->file, h->line, h->in, h->out);
-            paragraph(prefix, "", text);
-        } else if (n < sizeof(text) - 300) {
-            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.24s %.60s", i ? " > " : "", h->layer, h->func);
-            if (strcmp(h->in, h->out) != 0)
-                n += (size_t)snprintf(text + n, sizeof(text) - n, " (%.60s becomes %.60s)", h->in, h->out);
-        }
+        snprintf(text, sizeof(text), "%-10.24s %.60s (%.60s:%u) in %.60s out %.60s", h->layer, h->func, h->file, h->line, h->in, h->out);
+        paragraph(prefix, "", text);
     }
-    if (!e->trace && n)
-        paragraph(prefix, "path", text);
 }
 
 /* "CODE: sentence figures" without the code; the sentence and the figures apart. */
 static void split(const struct story *s, char *what, size_t what_size, const char **figures)
 {
-    const char *text = s->raised.message, *name = s->raised.code_name;
+    const char *text = story_message(s);
 
-    if (*name && strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == ':')
-        text += strlen(name) + 1;
-    text += strspn(text, " ");
     *figures = log_figures_of(text);
     size_t n = (size_t)(*figures - text);
     while (n && text[n - 1] == ' ')
@@ -140,14 +112,14 @@ static void put_head(const struct errors *e, const struct story *s, const char *
     } else {
         log_time_format(s->raised.real_ns, when);
     }
-    printf("%s%s%s %s%s%s", prefix, branch, when, print_colour(s->raised.level <= UMD_LOG_WARN ? print_level_colour(s->raised.level) : PRINT_BOLD),
-           story_code_name(s), print_colour(PRINT_PLAIN));
+    printf("%s%s%s %s%s%s", prefix, branch, when, text_colour(s->raised.level <= UMD_LOG_WARN ? print_level_colour(s->raised.level) : TEXT_BOLD),
+           story_code_name(s), text_colour(TEXT_PLAIN));
     if (s->raised.code)
         printf(" (%d)", s->raised.code);
     if (times > 1)
         printf(", %" PRIu64 " times", times);
     if (s == e->book.first_cause)
-        printf("  %s<== first cause%s", print_colour(PRINT_BOLD), print_colour(PRINT_PLAIN));
+        printf("  %s<== first cause%s", text_colour(TEXT_BOLD), text_colour(TEXT_PLAIN));
     putchar('\n');
 }
 
@@ -234,8 +206,8 @@ static void put_summary(const struct errors *e)
            e->book.absorbed, e->book.swallowed);
     if (f) {
         log_id_format(f->id, id);
-        printf("first cause: %s%s%s in %s of process %u, %s, record %s\n", print_colour(PRINT_BOLD), story_code_name(f),
-               print_colour(PRINT_PLAIN), f->raised.module, f->raised.pid, log_set_label(e->set, f->raised.source), id);
+        printf("first cause: %s%s%s in %s of process %u, %s, record %s\n", text_colour(TEXT_BOLD), story_code_name(f),
+               text_colour(TEXT_PLAIN), f->raised.module, f->raised.pid, log_set_label(e->set, f->raised.source), id);
     }
     putchar('\n');
 }
@@ -351,7 +323,7 @@ static int errors(struct errors *e, struct filter *filter)
     while (memory && (rec = log_set_next(e->set)) != NULL)
         memory = story_book_add(&e->book, rec);
     if (!memory || !story_book_link(&e->book)) {
-        fprintf(stderr, "umd-log: out of memory; read fewer files at a time\n");
+        tool_say("out of memory; read fewer files at a time");
         return EXIT_ENVIRONMENT;
     }
     if (e->json)
@@ -374,8 +346,7 @@ static int run(const struct command *self, int argc, const char **argv)
     struct errors e = { 0 };
     struct filter_options options = { 0 };
     struct filter filter;
-    struct command_line line;
-    const char *const *files;
+    struct tool_line line;
     int status;
     struct poptOption table[] = {
         { "trace", 'x', POPT_ARG_NONE, &e.trace, 0, "the code at entry and exit of each layer, one line each", NULL },
@@ -386,33 +357,31 @@ static int run(const struct command *self, int argc, const char **argv)
         { NULL, '\0', POPT_ARG_INCLUDE_TABLE, filter_table(&options), 0, "Trees with such a record:", NULL },
         POPT_TABLEEND
     };
-    if (!command_parse(self, argc, argv, table, &line, &status)) {
-        filter_options_finish(&options);
+    if (!tool_parse(&self->tool, argc, argv, table, &line, &status))
         return status;
-    }
-    uint32_t count = command_files(self, &line, &files);
-    status = EXIT_USAGE;
-    if (count && filter_start(&filter, &options)) {
-        e.set = log_set_open(files, count, e.history ? LOG_ROTATED_ALL : LOG_ROTATED_RUN);
+    e.set = command_open(&line, &options, e.history ? LOG_ROTATED_ALL : LOG_ROTATED_RUN, &filter, &status);
+    if (e.set) {
         story_book_init(&e.book);
-        status = e.set ? errors(&e, &filter) : EXIT_ENVIRONMENT;
+        status = errors(&e, &filter);
         story_book_finish(&e.book);
-        log_set_close(e.set);
-        filter_finish(&filter);
+        command_close(e.set, &filter);
     }
-    filter_options_finish(&options);
-    command_finish(&line);
+    tool_line_finish(&line);
     return status;
 }
 
 const struct command command_errors = {
-    .name = "errors", .words = "[FILE...]", .text = "what failed because of what, as trees; the first cause, and what to do next", .run = run,
-    .help = "What stands below a record failed because of it. Files of many processes make one picture: causes lead across them. The first\n"
-            "cause is the root of the tree that does most harm (a device before a context before a call), of those the earliest; what the\n"
-            "driver absorbed is none. A record whose cause is in none of the files says so.\n"
-            "\nExamples:\n"
-            "  umd-log errors run.log\n"
-            "  umd-log errors --trace --code UMD_ERR_EXEC_FAILED run.log\n"
-            "  umd-log errors rank*.log          the first cause among the ranks\n"
-            "  umd-log errors --check run.log    in a script\n",
+    .run = run,
+    .tool = {
+        .command = "errors", .words = "[OPTION...] [FILE...]", .text = "what failed because of what, as trees; the first cause, and what to do next",
+        .help = "What stands below a record failed because of it. Files of many processes make one picture: causes lead across them. The first\n"
+                "cause is the root of the tree that does most harm (a device before a context before a call), of those the earliest; what the\n"
+                "driver absorbed is none. A record whose cause is in none of the files says so.\n"
+                "\nExamples:\n"
+                "  umd-log errors run.log\n"
+                "  umd-log errors --trace --code UMD_ERR_EXEC_FAILED run.log\n"
+                "  umd-log errors rank*.log          the first cause among the ranks\n"
+                "  umd-log errors --check run.log    in a script\n",
+        .complete = command_complete,
+    },
 };

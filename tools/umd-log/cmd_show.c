@@ -84,7 +84,7 @@ static int show(struct show *s, struct log_set *set, struct filter *filter)
     if (s->tail) {
         s->ring = calloc(s->tail, sizeof(*s->ring));
         if (!s->ring) {
-            fprintf(stderr, "umd-log: out of memory; use a smaller --tail\n");
+            tool_say("out of memory; use a smaller --tail");
             return EXIT_ENVIRONMENT;
         }
     }
@@ -96,7 +96,7 @@ static int show(struct show *s, struct log_set *set, struct filter *filter)
         return follow(s, set, filter);
     while (!ferror(stdout) && (rec = log_set_next(set)) != NULL) {
         if (filter_match(filter, rec) && !take(s, rec)) {
-            fprintf(stderr, "umd-log: out of memory; use a smaller --tail\n");
+            tool_say("out of memory; use a smaller --tail");
             end_tail(s);
             return EXIT_ENVIRONMENT;
         }
@@ -112,8 +112,7 @@ static int run(const struct command *self, int argc, const char **argv)
     struct show s = { 0 };
     struct filter_options options = { 0 };
     struct filter filter;
-    struct command_line line;
-    const char *const *files;
+    struct tool_line line;
     int status;
     struct poptOption table[] = {
         { "json", 'j', POPT_ARG_NONE, &s.json, 0, "one JSON object per line, as the log's own JSON format", NULL },
@@ -126,48 +125,50 @@ static int run(const struct command *self, int argc, const char **argv)
     };
     if (merge)
         table[5] = (struct poptOption)POPT_TABLEEND;
-    if (!command_parse(self, argc, argv, table, &line, &status)) {
-        filter_options_finish(&options);
-        free(s.tail_text);
+    if (!tool_parse(&self->tool, argc, argv, table, &line, &status))
         return status;
-    }
-    uint32_t count = command_files(self, &line, &files);
+    struct log_set *set = NULL;
     status = EXIT_USAGE;
-    if (count && s.follow && count > 1)
-        (void)command_usage(self, "--follow takes one file");
-    else if (count && s.history && s.alone)
-        (void)command_usage(self, "--history and --alone exclude each other");
-    else if (count && (!s.tail_text || command_number(self, "tail", s.tail_text, 1000000, &s.tail)) && filter_start(&filter, &options)) {
-        enum log_rotated rotated = s.history ? LOG_ROTATED_ALL : s.alone ? LOG_ROTATED_NONE : LOG_ROTATED_RUN;
-        struct log_set *set = log_set_open(files, count, rotated);
-        s.labels = merge || count > 1;
-        status = set ? show(&s, set, &filter) : EXIT_ENVIRONMENT;
-        log_set_close(set);
-        filter_finish(&filter);
+    if (s.follow && line.count > 1)
+        (void)tool_usage("--follow takes one file");
+    else if (s.history && s.alone)
+        (void)tool_usage("--history and --alone exclude each other");
+    else if (!s.tail_text || tool_number("tail", s.tail_text, 1, 1000000, &s.tail))
+        set = command_open(&line, &options, s.history ? LOG_ROTATED_ALL : s.alone ? LOG_ROTATED_NONE : LOG_ROTATED_RUN, &filter, &status);
+    if (set) {
+        s.labels = merge || line.count > 1;
+        status = show(&s, set, &filter);
+        command_close(set, &filter);
     }
-    free(s.tail_text);
-    filter_options_finish(&options);
-    command_finish(&line);
+    tool_line_finish(&line);
     return status;
 }
 
 const struct command command_show = {
-    .name = "show", .words = "[FILE...]", .text = "records, filtered; follows a growing file", .run = run,
-    .help = "Rotated parts (FILE.5 ... FILE.1) of the same run come before FILE, .gz among them. Keys that this version does not know are\n"
-            "shown as they stand. Lines that are no records are counted, on stderr.\n"
-            "\nExamples:\n"
-            "  umd-log show --context 9 --level warn run.log\n"
-            "  umd-log show --code hw,UMD_ERR_MEM_* --since +1.5 run.log   from 1.5 s after the first record\n"
-            "  umd-log show --record 81a01dcb:4711:3 run.log\n"
-            "  umd-log show --follow --module umd.mem run.log\n",
+    .run = run,
+    .tool = {
+        .command = "show", .words = "[OPTION...] [FILE...]", .text = "records, filtered; follows a growing file",
+        .help = "Rotated parts (FILE.5 ... FILE.1) of the same run come before FILE, .gz among them. Keys that this version does not know are\n"
+                "shown as they stand. Lines that are no records are counted, on stderr.\n"
+                "\nExamples:\n"
+                "  umd-log show --context 9 --level warn run.log\n"
+                "  umd-log show --code hw,UMD_ERR_MEM_* --since +1.5 run.log   from 1.5 s after the first record\n"
+                "  umd-log show --record 81a01dcb:4711:3 run.log\n"
+                "  umd-log show --follow --module umd.mem run.log\n",
+        .complete = command_complete,
+    },
 };
 
 const struct command command_merge = {
-    .name = "merge", .words = "FILE...", .text = "records of many files on one axis of real time, each marked with its file", .run = run,
-    .help = "Files may be of any format, also mixed, and of any number of processes. Order is by real time; records of equal time stay in the\n"
-            "order of the files; those of one process also in the order of its monotonic clock.\n"
-            "\nExamples:\n"
-            "  umd-log merge rank0.log rank1.json | less\n"
-            "  umd-log merge --trace-id 0123456789abcdef0123456789abcdef driver.log framework.json\n"
-            "  umd-log merge --json rank*.log >all.json\n",
+    .run = run,
+    .tool = {
+        .command = "merge", .words = "[OPTION...] FILE...", .text = "records of many files on one axis of real time, each marked with its file",
+        .help = "Files may be of any format, also mixed, and of any number of processes. Order is by real time; records of equal time stay in the\n"
+                "order of the files; those of one process also in the order of its monotonic clock.\n"
+                "\nExamples:\n"
+                "  umd-log merge rank0.log rank1.json | less\n"
+                "  umd-log merge --trace-id 0123456789abcdef0123456789abcdef driver.log framework.json\n"
+                "  umd-log merge --json rank*.log >all.json\n",
+        .complete = command_complete,
+    },
 };

@@ -41,8 +41,8 @@ static void put_out(struct sites *s, const char *path, const struct site *site)
     if (!s->json) {
         char place[80];
         snprintf(place, sizeof(place), "%s:%u", site->file, site->line);
-        printf("%s%-5s%s %-3s %-14s %-20s %-28s %s\n", print_colour(print_level_colour(site->level)), log_level_name(site->level),
-               print_colour(PRINT_PLAIN), site->compiled ? "in" : "out", site->module, place, site->func, site->fmt);
+        printf("%s%-5s%s %-3s %-14s %-20s %-28s %s\n", text_colour(print_level_colour(site->level)), log_level_name(site->level),
+               text_colour(TEXT_PLAIN), site->compiled ? "in" : "out", site->module, place, site->func, site->fmt);
         return;
     }
     struct json_object *o = json_object_new_object();
@@ -77,13 +77,13 @@ static int read_one(struct sites *s, const char *path, bool named)
         if (list.count)
             qsort(list.site, list.count, sizeof(*list.site), by_place);
         if (!s->json)
-            printf("%s%s%s: %u call sites\n", print_colour(PRINT_BOLD), base_name(path), print_colour(PRINT_PLAIN), list.count);
+            printf("%s%s%s: %u call sites\n", text_colour(TEXT_BOLD), base_name(path), text_colour(TEXT_PLAIN), list.count);
         for (uint32_t i = 0; i < list.count; i++) {
             if (wanted(s, &list.site[i]))
                 put_out(s, path, &list.site[i]);
         }
     } else if (named || (result != SITES_NONE && result != SITES_NO_ELF)) {
-        fprintf(stderr, "umd-log: %s: %s\n", path,
+        tool_say("%s: %s", path,
                 result == SITES_UNREADABLE ? strerror(err) : result == SITES_NO_ELF ? "this is no ELF file of this machine's word size" :
                 result == SITES_NONE ? "no call sites: nothing in it logs with UMD_LOG, or all was compiled out" :
                 result == SITES_DAMAGED ? "the call sites cannot be read: was it built with another version?" : "out of memory");
@@ -93,7 +93,7 @@ static int read_one(struct sites *s, const char *path, bool named)
     return status;
 }
 
-static int sites(struct sites *s, const struct library_list *own, const struct command_line *line)
+static int sites(struct sites *s, const struct library_list *own, const struct tool_line *line)
 {
     int status = EXIT_DONE;
     uint32_t count = line->count ? line->count : own->count;
@@ -112,26 +112,23 @@ static int sites(struct sites *s, const struct library_list *own, const struct c
     return status;
 }
 
-static int find(const struct command *self, struct sites *s, const struct command_line *line, struct library_list *own)
+static int find(struct sites *s, const struct tool_line *line, struct library_list *own)
 {
     uint64_t pid;
-    char what[120];
 
-    if (s->level_text && !(s->level = log_level_of(s->level_text, strlen(s->level_text)))) {
-        snprintf(what, sizeof(what), "--level '%.40s' is not error, warn, info, debug or trace", s->level_text);
-        return command_usage(self, what);
-    }
+    if (!command_level_of(s->level_text, &s->level))
+        return EXIT_USAGE;
     if (!s->pid_text) {
         libraries_own(own);
         return EXIT_DONE;
     }
     if (line->count)
-        return command_usage(self, "--pid and files exclude each other");
-    if (!command_number(self, "pid", s->pid_text, INT32_MAX, &pid))
+        return tool_usage("--pid and files exclude each other");
+    if (!command_pid(s->pid_text, &pid))
         return EXIT_USAGE;
     int err = libraries_of((uint32_t)pid, own);
     if (err)
-        fprintf(stderr, "umd-log: process %s: its libraries cannot be seen: %s\n", s->pid_text, strerror(err));
+        tool_say("process %s: its libraries cannot be seen: %s", s->pid_text, strerror(err));
     return err ? EXIT_ENVIRONMENT : EXIT_DONE;
 }
 
@@ -139,7 +136,7 @@ static int run(const struct command *self, int argc, const char **argv)
 {
     struct sites s = { 0 };
     struct library_list own = { 0 };
-    struct command_line line;
+    struct tool_line line;
     int status;
     struct poptOption table[] = {
         { "json", 'j', POPT_ARG_NONE, &s.json, 0, "as JSON", NULL },
@@ -149,27 +146,24 @@ static int run(const struct command *self, int argc, const char **argv)
         POPT_TABLEEND
     };
 
-    if (!command_parse(self, argc, argv, table, &line, &status)) {
-        free(s.module);
-        free(s.level_text);
-        free(s.pid_text);
+    if (!tool_parse(&self->tool, argc, argv, table, &line, &status))
         return status;
-    }
-    status = find(self, &s, &line, &own);
+    status = find(&s, &line, &own);
     if (status == EXIT_DONE)
         status = sites(&s, &own, &line);
     libraries_finish(&own);
-    free(s.module);
-    free(s.level_text);
-    free(s.pid_text);
-    command_finish(&line);
+    tool_line_finish(&line);
     return status;
 }
 
 const struct command command_sites = {
-    .name = "sites", .words = "[LIBRARY...]", .text = "every call site of the log: its level, and whether it is compiled in", .run = run,
-    .help = "Level, whether it is compiled in or out (umd_debug off), module, place, function, text. Reads the ELF section umd_log_sites;\n"
-            "nothing is loaded or run. Without a LIBRARY those of Petrel that belong to this tool.\n"
-            "Error records (UMD_FAIL) are logged where they are raised, by the severity of their code, and are no sites of their own.\n"
-            "\nExamples:\n  umd-log sites --module umd.mem\n  umd-log sites --level debug ./my-program\n  umd-log sites --json --pid 4711\n",
+    .run = run,
+    .tool = {
+        .command = "sites", .words = "[OPTION...] [LIBRARY...]", .text = "every call site of the log: its level, and whether it is compiled in",
+        .help = "Level, whether it is compiled in or out (umd_debug off), module, place, function, text. Reads the ELF section umd_log_sites;\n"
+                "nothing is loaded or run. Without a LIBRARY those of Petrel that belong to this tool.\n"
+                "Error records (UMD_FAIL) are logged where they are raised, by the severity of their code, and are no sites of their own.\n"
+                "\nExamples:\n  umd-log sites --module umd.mem\n  umd-log sites --level debug ./my-program\n  umd-log sites --json --pid 4711\n",
+        .complete = command_complete,
+    },
 };

@@ -156,8 +156,8 @@ static void put_table(const struct table *t)
         return;
     for (uint32_t i = 0; i < t->count; i++)
         width = (int)strlen(t->rows[i]->name) > width ? (int)strlen(t->rows[i]->name) : width;
-    printf("\n%s%-*s %9s %8s %8s %8s %8s %8s  %s%s\n", print_colour(PRINT_BOLD), width, t->title, "records", "ERROR", "WARN", "INFO", "DEBUG",
-           "TRACE", "from ... to", print_colour(PRINT_PLAIN));
+    printf("\n%s%-*s %9s %8s %8s %8s %8s %8s  %s%s\n", text_colour(TEXT_BOLD), width, t->title, "records", "ERROR", "WARN", "INFO", "DEBUG",
+           "TRACE", "from ... to", text_colour(TEXT_PLAIN));
     for (uint32_t i = 0; i < t->count; i++) {
         const struct row *r = t->rows[i];
         char first[40], last[40];
@@ -243,7 +243,7 @@ static int stats(struct stats *s, struct filter *filter)
         return EXIT_ENVIRONMENT;
     while ((rec = log_set_next(s->set)) != NULL) {
         if (filter_match(filter, rec) && !count(s, rec)) {
-            fprintf(stderr, "umd-log: out of memory; read fewer files at a time\n");
+            tool_say("out of memory; read fewer files at a time");
             return EXIT_ENVIRONMENT;
         }
     }
@@ -266,7 +266,6 @@ static void finish(struct stats *s)
             free(s->table[i].rows[r]);
         free(s->table[i].rows);
     }
-    log_set_close(s->set);
 }
 
 static int run(const struct command *self, int argc, const char **argv)
@@ -274,8 +273,7 @@ static int run(const struct command *self, int argc, const char **argv)
     static struct stats s;
     struct filter_options options = { 0 };
     struct filter filter;
-    struct command_line line;
-    const char *const *files;
+    struct tool_line line;
     int status;
     struct poptOption table[] = {
         { "json", 'j', POPT_ARG_NONE, &s.json, 0, "as JSON", NULL },
@@ -290,24 +288,23 @@ static int run(const struct command *self, int argc, const char **argv)
         s.table[i].title = title[i][0];
         s.table[i].key = title[i][1];
     }
-    if (!command_parse(self, argc, argv, table, &line, &status)) {
-        filter_options_finish(&options);
+    if (!tool_parse(&self->tool, argc, argv, table, &line, &status))
         return status;
-    }
-    uint32_t files_n = command_files(self, &line, &files);
-    status = EXIT_USAGE;
-    if (files_n && filter_start(&filter, &options)) {
-        s.set = log_set_open(files, files_n, s.history ? LOG_ROTATED_ALL : LOG_ROTATED_RUN);
-        status = s.set ? stats(&s, &filter) : EXIT_ENVIRONMENT;
+    s.set = command_open(&line, &options, s.history ? LOG_ROTATED_ALL : LOG_ROTATED_RUN, &filter, &status);
+    if (s.set) {
+        status = stats(&s, &filter);
         finish(&s);
-        filter_finish(&filter);
+        command_close(s.set, &filter);
     }
-    filter_options_finish(&options);
-    command_finish(&line);
+    tool_line_finish(&line);
     return status;
 }
 
 const struct command command_stats = {
-    .name = "stats", .words = "[FILE...]", .text = "how much by level, module, code and thread; rate; what was dropped", .run = run,
-    .help = "\nExamples:\n  umd-log stats run.log\n  umd-log stats --json --module umd.mem rank*.log\n",
+    .run = run,
+    .tool = {
+        .command = "stats", .words = "[OPTION...] [FILE...]", .text = "how much by level, module, code and thread; rate; what was dropped",
+        .help = "Examples:\n  umd-log stats run.log\n  umd-log stats --json --module umd.mem rank*.log\n",
+        .complete = command_complete,
+    },
 };

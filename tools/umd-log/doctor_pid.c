@@ -11,6 +11,7 @@
 #include "control.h"
 #include "doctor.h"
 #include "libraries.h"
+#include "umd-tool.h"
 
 static bool has_library(uint32_t pid)
 {
@@ -165,7 +166,7 @@ bool doctor_process(struct doctor *d)
     char why[256];
 
     if (err) {
-        fprintf(stderr, "umd-log: process %u: %s\n", d->pid,
+        tool_say("process %u: %s", d->pid,
                 err == ENOENT || err == ESRCH ? "there is none of that id" : "it cannot be looked into: it is another user's");
         return false;
     }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* env.c - takes the library's settings out of the environment before the library's constructors run, and keeps them to be looked at. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cmd.h"
+#include <umd/umd_log.h>
+
+#include "env.h"
+#include "umd-tool.h"
 
 #define KEPT_MAX 64u
 
@@ -58,7 +63,7 @@ const char *env_before(const char *name)
 
 const char *env_before_at(uint32_t i) { return i < kept_count ? kept[i] : NULL; }
 
-void env_start(void)
+int env_start(void)
 {
     const char *state = env_before("PETREL_STATE_DIR");
 
@@ -66,4 +71,20 @@ void env_start(void)
     (void)setenv("UMD_CONTROL", "off", 1);
     if (state)
         (void)setenv("PETREL_STATE_DIR", state, 1); /* where to look, not what to do */
+    if (!umdFailed(umdLogSetConsole("off"))) /* what is wrong is told by the tool itself */
+        return EXIT_DONE;
+    tool_say("the log cannot be set up");
+    return EXIT_ENVIRONMENT;
+}
+
+const char *env_log(void)
+{
+    static const char *const variables[] = { "UMD_LOG_BINARY", "UMD_LOG_FILE", "UMD_LOG_JSON" };
+
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *path = env_before(variables[i]);
+        if (path && *path && !strchr(path, '%') && access(path, F_OK) == 0)
+            return path;
+    }
+    return NULL;
 }

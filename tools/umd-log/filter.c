@@ -10,6 +10,7 @@
 #include "filter.h"
 #include "nearest.h"
 #include "status.h"
+#include "umd-tool.h"
 
 struct poptOption *filter_table(struct filter_options *o)
 {
@@ -173,7 +174,7 @@ static bool warn_unknown(const char *word, size_t n, const void *arg)
             near = name;
         }
     }
-    fprintf(stderr, "umd-log: %.*s is no code of this version%s%s%s\n", (int)n, word, near ? "; was " : "", near ? near : "", near ? " meant?" : "");
+    tool_say("%.*s is no code of this version%s%s%s", (int)n, word, near ? "; was " : "", near ? near : "", near ? " meant?" : "");
     return false;
 }
 
@@ -201,7 +202,7 @@ static bool to_time(const char *text, struct filter_time *out)
 
 static bool complain(const char *option, const char *value, const char *expected)
 {
-    fprintf(stderr, "umd-log: --%s '%s' is not %s\n", option, value, expected);
+    (void)tool_bad_value(option, value, expected);
     return false;
 }
 
@@ -247,15 +248,6 @@ bool filter_start(struct filter *f, const struct filter_options *o)
     if (o->code)
         (void)any_word(o->code, warn_unknown, NULL);
     return true;
-}
-
-void filter_options_finish(struct filter_options *o)
-{
-    char *given[] = { o->context, o->module, o->code, o->since, o->until, o->thread, o->process, o->level, o->record, o->trace_id, o->grep, o->figure };
-
-    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
-        free(given[i]);
-    *o = (struct filter_options){ 0 };
 }
 
 void filter_finish(struct filter *f)

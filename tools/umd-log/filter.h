@@ -30,7 +30,6 @@ struct filter {
 
 /* The option table of a command includes it: { NULL, 0, POPT_ARG_INCLUDE_TABLE, filter_table(&options), 0, "Filters:", NULL }. */
 struct poptOption *filter_table(struct filter_options *options);
-void filter_options_finish(struct filter_options *options);
 /* The options must outlive the filter. False after one line on stderr: nothing to finish. */
 bool filter_start(struct filter *f, const struct filter_options *options);
 /* True: times count from the first or last record, so the set must be seen once before. */

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - umd-log: reads, merges, explains and exports logs; asks running processes about theirs. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <umd/umd_log.h>
-
-#include "../umd-tool.h"
 #include "cmd.h"
 #include "nearest.h"
 
@@ -17,109 +12,53 @@ static const struct command *const commands[] = {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void print_help(void)
-{
-    printf("Usage: umd-log COMMAND [OPTION...] [FILE...]\n"
-           "Reads the logs of Petrel in any of their formats, compressed or not, and says what is in them.\n\nCommands:\n");
-    for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->text);
-    printf("\n  -h, --help     show this; after a command: its options\n  -V, --version  show the version\n"
-           "\nWithout a FILE the log that UMD_LOG_FILE or UMD_LOG_JSON names is read; - is standard input.\n"
-           "\nExamples:\n"
-           "  umd-log errors run.log                         what failed, why, and what to do about it\n"
-           "  umd-log show --level warn --since -10 run.log  the last ten seconds, warnings and errors\n"
-           "  umd-log merge rank*.log                        many processes on one time axis\n"
-           "  umd-log doctor                                 why a log is empty\n"
-           "\nExit status: 0 done, 1 usage, 2 a file could not be read or the output not be written, 3 with errors --check: the log has\n"
-           "errors, 4 with errors --check: it has swallowed records.\n");
-}
+/* ---- What commands share ---- */
 
-int command_usage(const struct command *self, const char *what)
+struct log_set *command_open(const struct tool_line *line, const struct filter_options *options, enum log_rotated rotated,
+                             struct filter *filter_out, int *status_out)
 {
-    fprintf(stderr, "umd-log: %s; try umd-log %s%s--help\n", what, self ? self->name : "", self ? " " : "");
-    return EXIT_USAGE;
-}
+    const char *found = line->count ? NULL : env_log();
+    const char *const *files = line->count ? line->words : &found;
 
-bool command_number(const struct command *self, const char *option, const char *text, uint64_t max, uint64_t *out)
-{
-    char *end, what[160];
-    unsigned long long v = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-
-    if (v >= 1 && v <= max && !*end) {
-        *out = v;
-        return true;
+    *status_out = EXIT_USAGE;
+    if (!line->count && !found) {
+        (void)tool_usage("no file is named, and the environment (UMD_LOG_FILE, UMD_LOG_JSON) names none that is there");
+        return NULL;
     }
-    snprintf(what, sizeof(what), "--%s '%.40s' is not a whole number from 1 to %llu", option, text, (unsigned long long)max);
-    (void)command_usage(self, what);
+    if (!filter_start(filter_out, options))
+        return NULL;
+    *status_out = EXIT_ENVIRONMENT;
+    struct log_set *set = log_set_open(files, line->count ? line->count : 1, rotated);
+    if (!set)
+        filter_finish(filter_out);
+    return set;
+}
+
+void command_close(struct log_set *set, struct filter *filter)
+{
+    log_set_close(set);
+    filter_finish(filter);
+}
+
+bool command_pid(const char *text, uint64_t *pid_out) { return !text || tool_number("pid", text, 1, INT32_MAX, pid_out); }
+
+bool command_level_of(const char *text, int *level_out)
+{
+    if (!text || (*level_out = log_level_of(text, strlen(text))))
+        return true;
+    (void)tool_bad_value("level", text, "error, warn, info, debug or trace");
     return false;
 }
 
-static void show_help(const struct command *self, poptContext pc)
+/* ---- The tool itself ---- */
+
+static const struct command *command_of(const char *word)
 {
-    char words[120];
-
-    printf("umd-log %s: %s.\n", self->name, self->text);
-    snprintf(words, sizeof(words), "%s [OPTION...] %s", self->name, self->words);
-    poptSetOtherOptionHelp(pc, words);
-    poptPrintHelp(pc, stdout, 0);
-    printf("\n%s", self->help);
-}
-
-bool command_parse(const struct command *self, int argc, const char **argv, struct poptOption *options, struct command_line *out, int *status_out)
-{
-    int help = 0, version = 0;
-    struct poptOption common[] = {
-        { "help", 'h', POPT_ARG_NONE, &help, 0, "show this", NULL },
-        { "version", 'V', POPT_ARG_NONE, &version, 0, "show the version", NULL },
-        POPT_TABLEEND
-    };
-    struct poptOption all[] = {
-        { NULL, '\0', POPT_ARG_INCLUDE_TABLE, options, 0, "Options:", NULL },
-        { NULL, '\0', POPT_ARG_INCLUDE_TABLE, common, 0, "Help:", NULL },
-        POPT_TABLEEND
-    };
-    poptContext pc = poptGetContext("umd-log", argc, argv, all, 0);
-    int rc = poptGetNextOpt(pc);
-
-    *status_out = EXIT_DONE;
-    if (rc < -1) {
-        fprintf(stderr, "umd-log: %s: %s; try umd-log %s --help\n", poptBadOption(pc, POPT_BADOPTION_NOALIAS), poptStrerror(rc), self->name);
-        *status_out = EXIT_USAGE;
-    } else if (help) {
-        show_help(self, pc);
-    } else if (version) {
-        printf("umd-log %s\n", PETREL_VERSION);
-    } else {
-        *out = (struct command_line){ .pc = pc, .words = poptGetArgs(pc) };
-        while (out->words && out->words[out->count])
-            out->count++;
-        return true;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(word, commands[i]->tool.command) == 0)
+            return commands[i];
     }
-    poptFreeContext(pc);
-    return false;
-}
-
-void command_finish(struct command_line *line) { poptFreeContext(line->pc); }
-
-uint32_t command_files(const struct command *self, const struct command_line *line, const char *const **files_out)
-{
-    static const char *const variables[] = { "UMD_LOG_BINARY", "UMD_LOG_FILE", "UMD_LOG_JSON" };
-    static const char *found;
-
-    if (line->count) {
-        *files_out = line->words;
-        return line->count;
-    }
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        const char *path = env_before(variables[i]);
-        if (path && *path && !strchr(path, '%') && access(path, F_OK) == 0) {
-            found = path;
-            *files_out = &found;
-            return 1;
-        }
-    }
-    (void)command_usage(self, "no file is named, and the environment (UMD_LOG_FILE, UMD_LOG_JSON) names none that is there");
-    return 0;
+    return NULL;
 }
 
 static int unknown(const char *word)
@@ -128,40 +67,90 @@ static int unknown(const char *word)
     const char *near = NULL;
 
     for (size_t i = 0; i < COMMANDS; i++) {
-        d = umd_nearest_distance(word, strlen(word), commands[i]->name);
+        d = umd_nearest_distance(word, strlen(word), commands[i]->tool.command);
         if (d < best) {
             best = d;
-            near = commands[i]->name;
+            near = commands[i]->tool.command;
         }
     }
-    fprintf(stderr, "umd-log: there is no command '%.40s'%s%s%s; try umd-log --help\n", word, near ? "; was " : "", near ? near : "",
-            near ? " meant?" : "");
-    return EXIT_USAGE;
+    return tool_unknown("command", word, near);
+}
+
+static void lists(void)
+{
+    puts("Commands:");
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->tool.command, commands[i]->tool.text);
+}
+
+static bool complete(const struct tool_at *at)
+{
+    for (size_t i = 0; i < COMMANDS && at->count == 0; i++)
+        tool_offer(at, commands[i]->tool.command);
+    return true;
+}
+
+static const struct tool self = {
+    .words = "COMMAND [OPTION...] [FILE...]", .text = "reads the logs of Petrel in any of their formats, compressed or not, and says what is in them",
+    .lists = lists, .complete = complete,
+    .help = "--help after a command shows its options. Without a FILE the log that UMD_LOG_FILE or UMD_LOG_JSON names is read; - is standard\n"
+            "input.\n"
+            "\nExamples:\n"
+            "  umd-log errors run.log                         what failed, why, and what to do about it\n"
+            "  umd-log show --level warn --since -10 run.log  the last ten seconds, warnings and errors\n"
+            "  umd-log merge rank*.log                        many processes on one time axis\n"
+            "  umd-log doctor                                 why a log is empty\n"
+            "\nExit status: 0 done, 1 usage, 2 a file could not be read or the output not be written, 3 with errors --check: the log has\n"
+            "errors, 4 with errors --check: it has swallowed records.\n",
+};
+
+/* The help of each command after that of the tool: a whole manual. */
+static int help_all(void)
+{
+    const char *words[] = { "", "--help", NULL };
+    struct poptOption none[] = { POPT_TABLEEND };
+    struct tool_line line;
+    int status;
+
+    (void)tool_parse(&self, 2, words, none, &line, &status);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        printf("\n---- umd-log %s ----\n\n", commands[i]->tool.command);
+        (void)commands[i]->run(commands[i], 2, words);
+    }
+    return status;
+}
+
+/* Without a command: --help, --version, and what is wrong. */
+static int no_command(int argc, const char **argv)
+{
+    int all = 0, status;
+    struct tool_line line;
+    struct poptOption table[] = {
+        { "help-all", '\0', POPT_ARG_NONE, &all, 0, "this, and the options of each command", NULL },
+        POPT_TABLEEND
+    };
+
+    if (!tool_is_completing() && argc > 1 && argv[1][0] != '-')
+        return strcmp(argv[1], "help") == 0 ? help_all() : unknown(argv[1]);
+    for (int i = 2; !tool_is_completing() && i < argc; i++) {
+        if (command_of(argv[i]))
+            return tool_usage("%.40s: the command comes first", argv[1]);
+    }
+    if (!tool_parse(&self, argc, argv, table, &line, &status))
+        return status;
+    status = all ? help_all() : tool_usage(line.count ? "the command comes first" : "no command");
+    tool_line_finish(&line);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    int status = -1;
+    argc = tool_start("umd-log", argc, argv);
+    int status = env_start();
 
-    tool_start();
-    env_start();
-    if (umdFailed(umdLogSetConsole("off"))) /* what is wrong is told by the tool itself */
-        return EXIT_ENVIRONMENT;
-    if (argc < 2) {
-        status = command_usage(NULL, "no command");
-    } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_help();
-        status = EXIT_DONE;
-    } else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        printf("umd-log %s\n", PETREL_VERSION);
-        status = EXIT_DONE;
-    } else if (argv[1][0] == '-') {
-        fprintf(stderr, "umd-log: %.40s: the command comes first; try umd-log --help\n", argv[1]);
-        status = EXIT_USAGE;
-    }
-    for (size_t i = 0; i < COMMANDS && status < 0; i++) {
-        if (strcmp(argv[1], commands[i]->name) == 0)
-            status = commands[i]->run(commands[i], argc - 1, (const char **)argv + 1);
-    }
-    return tool_finish("umd-log", status < 0 ? unknown(argv[1]) : status);
+    if (status != EXIT_DONE)
+        return status;
+    const struct command *c = argc > 1 + tool_is_completing() ? command_of(argv[1]) : NULL; /* the word itself may be what is asked for */
+    status = c ? c->run(c, argc - 1, (const char **)argv + 1) : no_command(argc, (const char **)argv);
+    return tool_finish(status);
 }

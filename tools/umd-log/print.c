@@ -4,34 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cmd.h"
 #include "print.h"
 
 #define NS 1000000000u
 
-bool print_coloured(void)
+enum text_colour print_level_colour(int level)
 {
-    static int known;
-
-    if (!known) {
-        const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-        known = isatty(STDOUT_FILENO) && (!no || !*no) && term && strcmp(term, "dumb") != 0 ? 2 : 1;
-    }
-    return known == 2;
-}
-
-const char *print_colour(enum print_colour colour)
-{
-    static const char *const sequence[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[32m", "\033[36m" };
-    return print_coloured() ? sequence[colour] : "";
-}
-
-enum print_colour print_level_colour(int level)
-{
-    static const enum print_colour colour[] = { PRINT_PLAIN, PRINT_RED, PRINT_YELLOW, PRINT_PLAIN, PRINT_DIM, PRINT_DIM };
-    return level >= 0 && level <= UMD_LOG_TRACE ? colour[level] : PRINT_PLAIN;
+    static const enum text_colour colour[] = { TEXT_PLAIN, TEXT_RED, TEXT_YELLOW, TEXT_PLAIN, TEXT_DIM, TEXT_DIM };
+    return level >= 0 && level <= UMD_LOG_TRACE ? colour[level] : TEXT_PLAIN;
 }
 
 void print_text(const struct log_rec *rec, const char *label)
@@ -40,9 +21,9 @@ void print_text(const struct log_rec *rec, const char *label)
 
     log_time_format(rec->real_ns, when);
     if (label)
-        printf("%s%s%s | ", print_colour(PRINT_CYAN), label, print_colour(PRINT_PLAIN));
+        printf("%s%s%s | ", text_colour(TEXT_CYAN), label, text_colour(TEXT_PLAIN));
     printf("%s %" PRIu64 ".%09" PRIu64 " %s%-5s%s %u.%u %s", when, rec->mono_ns / NS, rec->mono_ns % NS,
-           print_colour(print_level_colour(rec->level)), rec->level_text, print_colour(PRINT_PLAIN), rec->pid, rec->tid, rec->module);
+           text_colour(print_level_colour(rec->level)), rec->level_text, text_colour(TEXT_PLAIN), rec->pid, rec->tid, rec->module);
     if (rec->context_id)
         printf(" ctx=%" PRIu64, rec->context_id);
     printf(" depth=%u", rec->depth);
@@ -58,29 +39,8 @@ void print_text(const struct log_rec *rec, const char *label)
         printf(" span=%s", rec->span_id);
     printf(": %s", rec->message);
     if (rec->line)
-        printf(" %s[%s %s:%u]%s", print_colour(PRINT_DIM), rec->func, rec->file, rec->line, print_colour(PRINT_PLAIN));
+        printf(" %s[%s %s:%u]%s", text_colour(TEXT_DIM), rec->func, rec->file, rec->line, text_colour(TEXT_PLAIN));
     putchar('\n');
-}
-
-void json_add_text(struct json_object *o, const char *key, const char *text)
-{
-    if (text)
-        json_object_object_add(o, key, json_object_new_string(text));
-}
-
-void json_add_number(struct json_object *o, const char *key, int64_t v) { json_object_object_add(o, key, json_object_new_int64(v)); }
-
-void json_add_big(struct json_object *o, const char *key, uint64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "%" PRIu64, v);
-    json_add_text(o, key, text);
-}
-
-void json_put_out(struct json_object *o)
-{
-    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
 static bool is_trace_id(const char *s) { return strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32; }

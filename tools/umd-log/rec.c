@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "../umd-tool.h"
+#include "umd-text.h"
 #include "rec.h"
 #include "status.h"
 
@@ -47,7 +47,7 @@ const char *log_rec_text(struct log_rec *rec, const char *text, size_t n)
         if (at[i] == '\0')
             at[i] = '?';
     }
-    tool_clean(at);
+    text_clean(at);
     rec->used += n + 1;
     return at;
 }

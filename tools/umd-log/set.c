@@ -9,6 +9,7 @@
 
 #include "parts.h"
 #include "set.h"
+#include "umd-tool.h"
 
 #define WINDOW 64u
 #define FOLLOW_US 100000u
@@ -311,13 +312,13 @@ static bool source_open(struct source *s, const char *path, enum log_rotated rot
         return false;
     struct log_reader *probe = strcmp(path, "-") == 0 ? NULL : log_reader_open(path, &err);
     if (!probe && strcmp(path, "-") != 0) {
-        fprintf(stderr, "umd-log: %s cannot be read: %s; name a log file that is there\n", path,
+        tool_say("%s cannot be read: %s; name a log file that is there", path,
                 err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err));
         return false;
     }
     log_reader_close(probe);
     if (!log_parts_find(&s->parts, path, rotated)) {
-        fprintf(stderr, "umd-log: out of memory\n");
+        tool_say("out of memory");
         return false;
     }
     return true;
@@ -333,14 +334,14 @@ struct log_set *log_set_open(const char *const *paths, uint32_t count, enum log_
         set->heap = calloc(count, sizeof(*set->heap));
     }
     if (!set || !set->sources || !set->heap) {
-        fprintf(stderr, "umd-log: out of memory\n");
+        tool_say("out of memory");
         log_set_close(set);
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = 0; j < i; j++) {
             if (strcmp(paths[i], paths[j]) == 0) {
-                fprintf(stderr, "umd-log: %s is named twice; name each file once\n", paths[i]);
+                tool_say("%s is named twice; name each file once", paths[i]);
                 log_set_close(set);
                 return NULL;
             }
@@ -364,7 +365,7 @@ bool log_set_rewind(struct log_set *set)
     for (uint32_t i = 0; i < set->count; i++) {
         struct source *s = &set->sources[i];
         if (strcmp(s->path, "-") == 0) {
-            fprintf(stderr, "umd-log: standard input cannot be read twice, which this needs; name a file\n");
+            tool_say("standard input cannot be read twice, which this needs; name a file");
             return false;
         }
         log_reader_close(s->reader);
@@ -401,17 +402,17 @@ const struct log_header *log_set_header(const struct log_set *set, uint32_t sour
 static void report_counts(const char *path, const struct log_counts *c)
 {
     if (c->foreign)
-        fprintf(stderr, "umd-log: %s: %llu of %llu lines are no log records, the first is line %llu\n", path, (unsigned long long)c->foreign,
+        tool_say("%s: %llu of %llu lines are no log records, the first is line %llu", path, (unsigned long long)c->foreign,
                 (unsigned long long)c->lines, (unsigned long long)c->first_foreign);
     if (c->too_long)
-        fprintf(stderr, "umd-log: %s: %llu lines are longer than %u KiB and were cut\n", path, (unsigned long long)c->too_long, LOG_LINE_MAX >> 10);
+        tool_say("%s: %llu lines are longer than %u KiB and were cut", path, (unsigned long long)c->too_long, LOG_LINE_MAX >> 10);
     if (c->nul_B)
-        fprintf(stderr, "umd-log: %s: %llu bytes are NUL, as a crash of the host leaves them; they were passed over\n", path,
+        tool_say("%s: %llu bytes are NUL, as a crash of the host leaves them; they were passed over", path,
                 (unsigned long long)c->nul_B);
     if (c->damaged)
-        fprintf(stderr, "umd-log: %s: %llu damaged places; what could be decoded is shown\n", path, (unsigned long long)c->damaged);
+        tool_say("%s: %llu damaged places; what could be decoded is shown", path, (unsigned long long)c->damaged);
     if (c->torn)
-        fprintf(stderr, "umd-log: %s: the last line is cut off\n", path);
+        tool_say("%s: the last line is cut off", path);
 }
 
 bool log_set_report(const struct log_set *set)
@@ -423,16 +424,16 @@ bool log_set_report(const struct log_set *set)
         struct log_counts c = log_set_counts(set, i);
         const struct log_header *h = log_set_header(set, i);
         if (h->kind[0])
-            fprintf(stderr, "umd-log: %s is a %s log, which is text for people: read it as it is, and give this tool the log itself\n", s->path, h->kind);
+            tool_say("%s is a %s log, which is text for people: read it as it is, and give this tool the log itself", s->path, h->kind);
         else
             report_counts(s->path, &c);
         if (s->parts.older)
-            fprintf(stderr, "umd-log: %s: %u older file(s) are of earlier runs and were left out; --history reads them too\n", s->path, s->parts.older);
+            tool_say("%s: %u older file(s) are of earlier runs and were left out; --history reads them too", s->path, s->parts.older);
         if (s->parts.children)
-            fprintf(stderr, "umd-log: %s: %u file(s) beside it are of forked children (%s, ...); name them to read them too\n", s->path,
+            tool_say("%s: %u file(s) beside it are of forked children (%s, ...); name them to read them too", s->path,
                     s->parts.children, s->parts.child);
         if (s->failed) {
-            fprintf(stderr, "umd-log: %s: a part could not be read: %s\n", s->path, strerror(s->err));
+            tool_say("%s: a part could not be read: %s", s->path, strerror(s->err));
             good = false;
         }
     }

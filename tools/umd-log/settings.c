@@ -10,7 +10,7 @@
 
 #include <umd/umd_log.h>
 
-#include "cmd.h"
+#include "env.h"
 #include "log_config.h"
 #include "rec.h"
 #include "settings.h"

@@ -223,6 +223,29 @@ bool story_book_add(struct story_book *book, const struct log_rec *rec)
 bool story_is_error(const struct story *s) { return s->raised.level == UMD_LOG_ERROR; }
 const char *story_code_name(const struct story *s) { return *s->raised.code_name ? s->raised.code_name : "?"; }
 
+const char *story_message(const struct story *s)
+{
+    const char *text = s->raised.message, *name = s->raised.code_name;
+    size_t n = strlen(name);
+
+    if (n && strncmp(text, name, n) == 0 && text[n] == ':')
+        text += n + 1;
+    return text + strspn(text, " ");
+}
+
+bool story_path(const struct story *s, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < s->hop_count && n + 300 < size; i++) {
+        const struct story_hop *h = &s->hops[i];
+        n += (size_t)snprintf(out + n, size - n, "%s%.24s %.60s", i ? " > " : "", h->layer, h->func);
+        if (strcmp(h->in, h->out) != 0)
+            n += (size_t)snprintf(out + n, size - n, " (%.60s becomes %.60s)", h->in, h->out);
+    }
+    return n > 0;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct story *x = *(struct story *const *)a, *y = *(struct story *const *)b;

@@ -51,5 +51,9 @@ void story_book_finish(struct story_book *book);
 /* ERROR or worse as it was raised; what an owner asked for (INFO, WARN) is none. */
 bool story_is_error(const struct story *s);
 const char *story_code_name(const struct story *s);
+/* Its message without the code in front. */
+const char *story_message(const struct story *s);
+/* The layers on its way up in a row, with what became of the code; false: none is told. */
+bool story_path(const struct story *s, char *out, size_t size);
 
 #endif

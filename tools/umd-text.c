@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* umd-text.c - what tools print: cleaned, broken into lines, coloured, or as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "umd-text.h"
+
+size_t text_printable(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+
+    if (n == 0 || s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0))
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return n;
+}
+
+void text_clean(char *text)
+{
+    while (*text) {
+        size_t n = text_printable(text);
+        if (n == 0)
+            *text = '?';
+        text += n ? n : 1;
+    }
+}
+
+bool text_is_text(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        size_t k = text[i] == '\n' || text[i] == '\r' || text[i] == '\t' ? 1 : text_printable(text + i);
+        if (k == 0)
+            return false;
+        i += k;
+    }
+    return true;
+}
+
+bool text_coloured(void)
+{
+    static int known;
+
+    if (!known) {
+        const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+        known = isatty(STDOUT_FILENO) && (!no || !*no) && term && strcmp(term, "dumb") != 0 ? 2 : 1;
+    }
+    return known == 2;
+}
+
+const char *text_colour(enum text_colour colour)
+{
+    static const char *const sequence[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[32m", "\033[36m" };
+    return text_coloured() ? sequence[colour] : "";
+}
+
+void text_paragraph(const char *prefix, int label_n, const char *label, const char *text, size_t columns)
+{
+    size_t used = strlen(prefix) + (size_t)label_n + 1, room = used + 40 < columns ? columns - used : 40;
+
+    while (*text) {
+        size_t n = strlen(text);
+        if (n > room) {
+            for (n = room; n > room / 2 && text[n] != ' ';)
+                n--;
+            if (text[n] != ' ')
+                n = room;
+        }
+        printf("%s%s%-*s%s %.*s\n", prefix, text_colour(TEXT_DIM), label_n, label, text_colour(TEXT_PLAIN), (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+        label = "";
+    }
+}
+
+void json_add_text(struct json_object *o, const char *key, const char *text)
+{
+    if (text)
+        json_object_object_add(o, key, json_object_new_string(text));
+}
+
+void json_add_number(struct json_object *o, const char *key, int64_t v) { json_object_object_add(o, key, json_object_new_int64(v)); }
+void json_add_bool(struct json_object *o, const char *key, bool v) { json_object_object_add(o, key, json_object_new_boolean(v)); }
+
+void json_add_big(struct json_object *o, const char *key, uint64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRIu64, v);
+    json_add_text(o, key, text);
+}
+
+void json_put_out(struct json_object *o)
+{
+    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+void json_put_away(struct json_object *o)
+{
+    json_put_out(o);
+    json_object_put(o);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* umd-text.h - text and JSON on the standard output of a tool: bytes that no terminal should get, paragraphs, colours. */
+#ifndef UMD_TEXT_H
+#define UMD_TEXT_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length of the printable UTF-8 sequence at s, 0 if it is none: control characters and torn sequences are not. */
+size_t text_printable(const char *s);
+/* In place: what a terminal could take for a command becomes '?'. */
+void text_clean(char *text);
+/* text ends with a NUL at text[n]. */
+bool text_is_text(const char *text, size_t n);
+
+/* Standard output is a terminal that wants colours. */
+bool text_coloured(void);
+/* The escape sequence, or "" where colours are off. */
+enum text_colour { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN, TEXT_CYAN };
+const char *text_colour(enum text_colour colour);
+/* A paragraph of at most `columns`, broken at blanks, behind a prefix and a label of at least label_n columns; nothing for "". */
+void text_paragraph(const char *prefix, int label_n, const char *label, const char *text, size_t columns);
+
+/* Adds to an object. Text that is not UTF-8 must have been cleaned; NULL text adds nothing. */
+void json_add_text(struct json_object *o, const char *key, const char *text);
+void json_add_number(struct json_object *o, const char *key, int64_t v);
+void json_add_bool(struct json_object *o, const char *key, bool v);
+/* As a string: 64-bit numbers are strings, as in OTLP. */
+void json_add_big(struct json_object *o, const char *key, uint64_t v);
+/* Indented, to standard output. */
+void json_put_out(struct json_object *o);
+/* The same, and it is put. */
+void json_put_away(struct json_object *o);
+
+#endif
