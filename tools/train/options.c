@@ -297,8 +297,8 @@ static const struct tool self = {
             "PETREL_DEVICES; UMD_LOG_CONSOLE, UMD_LOG_FILE and others set the log. docs/environment.md lists all. The simulated time is the same\n"
             "from run to run in stepped mode only.\n"
             "\nExit status: 0 trained, 1 usage, 2 could not start, 3 stopped by a device error or for want of a resource,\n"
-            "4 wrong result; "
-            "after SIGINT or SIGTERM the step under way is finished and the process then ends by that signal; a second one ends it at once.\n",
+            "4 wrong result. After SIGINT or SIGTERM the step under way is finished and the process then ends by that signal; a second one\n"
+            "ends it at once.\n",
 };
 
 enum options_result options_parse(int argc, const char **argv, struct train_options *o, const struct workload **workload_out)

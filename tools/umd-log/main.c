@@ -104,15 +104,14 @@ static const struct tool self = {
             "errors, 4 with errors --check: it has swallowed records.\n",
 };
 
-/* The help of each command after that of the tool: a whole manual. */
+static int no_command(int argc, const char **argv);
+
+/* The help of each command after that of the tool: a whole manual. tools/gen/gen_man.py knows commands by the lines between them. */
 static int help_all(void)
 {
     const char *words[] = { "", "--help", NULL };
-    struct poptOption none[] = { POPT_TABLEEND };
-    struct tool_line line;
-    int status;
+    int status = no_command(2, words);
 
-    (void)tool_parse(&self, 2, words, none, &line, &status);
     for (size_t i = 0; i < COMMANDS; i++) {
         printf("\n---- umd-log %s ----\n\n", commands[i]->tool.command);
         (void)commands[i]->run(commands[i], 2, words);
