@@ -354,6 +354,11 @@ emergency)
     UMD_EMERGENCY_FILE=ring training 3 --faults "$hang"
     UMD_EMERGENCY_FILE=ring ul 0 emergency; silent; says out 'ERROR .* kmd\.reset .*: UMD_ERR_HW_HANG: '
     [ ! -e ring.1 ] || die "looking at the ring moved it away"
+    # The configuration file names it as well as the environment does.
+    printf '[log]\nUMD_EMERGENCY_FILE = conf.ring\n' >ring.ini
+    PETREL_CONFIG=ring.ini training 3 --faults "$hang"
+    PETREL_CONFIG=ring.ini ul 0 emergency; silent; says out 'ERROR .* kmd\.reset .*: UMD_ERR_HW_HANG: '
+    [ -e conf.ring ] && [ ! -e conf.ring.1 ] || die "the configuration file's ring is not where it should be"
     ul 0 emergency --json ring
     json 'r = [json.loads(l) for l in sys.stdin]; assert any(x["Attributes"].get("petrel.code_name") == "UMD_ERR_HW_HANG" for x in r)'
     training 3 --faults "$hang" # the default: a file in the state directory

@@ -98,8 +98,8 @@ static bool examine(struct doctor *d, const struct tool_line *line)
     if (line->count)
         return true;
     doctor_settings(d);
-    for (int i = SINK_TEXT; i < SINK_COUNT; i++) {
-        if (settings_path(&d->settings, i, path, sizeof(path)) && !strstr(path, "%p"))
+    for (int i = SINK_FILES; sink_facts(i); i++) {
+        if (settings_path(&d->settings, sink_facts(i)->path_key, path, sizeof(path)) && !strstr(path, "%p"))
             doctor_file(d, path);
     }
     return true;

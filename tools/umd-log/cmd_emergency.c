@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd.h"
 #include "print.h"
 #include "ring.h"
+#include "settings.h"
 
 static int put_out(const struct log_ring *r, bool json)
 {
@@ -74,11 +76,28 @@ static int put_list(const struct umd_emergency_found *found, uint32_t count, boo
     return EXIT_DONE;
 }
 
+/* The file that UMD_EMERGENCY_FILE names, in the environment or the configuration file, of this tool or of a process that runs. */
+static bool named_file(uint32_t pid, char *path, size_t size)
+{
+    static struct settings s;
+    struct stat st;
+
+    if (pid && settings_of(&s, pid) != 0) {
+        settings_finish(&s);
+        return false;
+    }
+    if (!pid)
+        settings_own(&s);
+    bool found = settings_path(&s, "UMD_EMERGENCY_FILE", path, size) && !strstr(path, "%p") && (!pid || stat(path, &st) == 0);
+    settings_finish(&s);
+    return found;
+}
+
 /* Which file: the one named, that of the process, that of the environment, the newest that is there. */
 static int choose(const struct tool_line *line, const char *pid_text, bool list, bool json)
 {
     static struct umd_emergency_found found[64];
-    const char *variable = env_before("UMD_EMERGENCY_FILE");
+    char path[4096];
     uint64_t pid = 0;
 
     if (line->count > 1 || (line->count && (pid_text || list)))
@@ -87,8 +106,8 @@ static int choose(const struct tool_line *line, const char *pid_text, bool list,
         return emergency(line->words[0], json);
     if (!command_pid(pid_text, &pid))
         return EXIT_USAGE;
-    if (!pid && !list && variable && *variable && !strchr(variable, '%'))
-        return emergency(variable, json);
+    if (!list && named_file((uint32_t)pid, path, sizeof(path)))
+        return emergency(path, json);
     uint32_t count = umd_emergency_find((uint32_t)pid, found, 64);
     if (list)
         return put_list(found, count, json);
@@ -127,7 +146,8 @@ const struct command command_emergency = {
     .tool = {
         .command = "emergency", .words = "[OPTION...] [FILE]", .text = "the last critical records of a process that died, or lives",
         .help = "Reads the emergency ring, which holds the last 256 ERROR and lifecycle records, oldest first, each with its own checksum. It\n"
-                "survives kill -9, a full disk and a log that failed. Without FILE: that of UMD_EMERGENCY_FILE, else the newest of this user.\n"
+                "survives kill -9, a full disk and a log that failed. Without FILE: that of UMD_EMERGENCY_FILE (in the environment or\n"
+                "the configuration file), else the newest of this user.\n"
                 "\nExamples:\n  umd-log emergency --pid 4711\n  umd-log emergency --list\n  umd-log emergency --json ring.bin\n",
         .complete = command_complete,
     },

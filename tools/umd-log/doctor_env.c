@@ -29,8 +29,8 @@ static void check_specs(struct doctor *d)
     if (all && !settings_levels_valid(all, &at))
         doctor_say(d, VERDICT_BAD_SETTING, "%s=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace",
                    settings_where(&d->settings, "UMD_LOG_LEVEL"), all, at);
-    for (int i = 0; i < SINK_COUNT; i++) {
-        const char *key = sink_facts[i].level_key, *value = key ? settings_get(&d->settings, key) : NULL;
+    for (int i = 0; sink_facts(i); i++) {
+        const char *key = sink_facts(i)->level_key, *value = key ? settings_get(&d->settings, key) : NULL;
         if (value && !settings_levels_valid(value, &at))
             doctor_say(d, VERDICT_BAD_SETTING, "%s=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace",
                        settings_where(&d->settings, key), value, at);
@@ -65,7 +65,7 @@ void doctor_compiled(struct doctor *d)
 void doctor_level(struct doctor *d, int sink, int level, const char *by)
 {
     int wanted = d->level ? d->level : d->module ? UMD_LOG_INFO : 0;
-    const char *name = sink_facts[sink].name;
+    const char *name = sink_facts(sink)->name;
     char of[80] = "";
 
     if (d->module)
@@ -129,20 +129,20 @@ void doctor_settings(struct doctor *d)
     check_specs(d);
     doctor_compiled(d);
     check_level(d, SINK_CONSOLE);
-    for (int i = SINK_TEXT; i < SINK_COUNT; i++) {
-        const char *value = sink_facts[i].path_key ? settings_get(&d->settings, sink_facts[i].path_key) : NULL;
+    for (int i = SINK_FILES; sink_facts(i); i++) {
+        const char *value = sink_facts(i)->path_key ? settings_get(&d->settings, sink_facts(i)->path_key) : NULL;
         if (!value || !*value)
             continue;
         files++;
-        if (!settings_path(&d->settings, i, path, sizeof(path))) {
-            doctor_say(d, VERDICT_BAD_SETTING, "%s is ignored: the path is too long", sink_facts[i].path_key);
+        if (!settings_path(&d->settings, sink_facts(i)->path_key, path, sizeof(path))) {
+            doctor_say(d, VERDICT_BAD_SETTING, "%s is ignored: the path is too long", sink_facts(i)->path_key);
             continue;
         }
         uint32_t before = d->count;
-        doctor_path(d, sink_facts[i].path_key, path);
+        doctor_path(d, sink_facts(i)->path_key, path);
         check_level(d, i);
         if (d->count == before + 1 && strstr(path, "%p"))
-            doctor_say(d, VERDICT_FINE, "%s: each process writes a file of its own: %s", sink_facts[i].path_key, path);
+            doctor_say(d, VERDICT_FINE, "%s: each process writes a file of its own: %s", sink_facts(i)->path_key, path);
     }
     if (!files)
         doctor_say(d, VERDICT_NO_FILE, "none of UMD_LOG_FILE, UMD_LOG_JSON, UMD_LOG_BINARY, UMD_LOG_RUN and UMD_LOG_DISASTER is set%s",

@@ -55,17 +55,17 @@ static void files(struct doctor *d)
 {
     char path[4096];
 
-    for (int i = SINK_TEXT; i < SINK_COUNT; i++) {
-        if (!settings_path(&d->settings, i, path, sizeof(path)))
+    for (int i = SINK_FILES; sink_facts(i); i++) {
+        if (!settings_path(&d->settings, sink_facts(i)->path_key, path, sizeof(path)))
             continue;
         int open = has_open(d->pid, path);
         if (open == OPEN) {
             doctor_file(d, path);
         } else if (open == REMOVED) {
-            doctor_say(d, VERDICT_SINK_FAILING, "%s: %s was moved away or removed while the process has it open: umd-log reopen --pid %u", sink_facts[i].path_key, path, d->pid);
+            doctor_say(d, VERDICT_SINK_FAILING, "%s: %s was moved away or removed while the process has it open: umd-log reopen --pid %u", sink_facts(i)->path_key, path, d->pid);
         } else {
             struct stat st;
-            doctor_say(d, VERDICT_NOTHING_HAPPENED, "%s: the process does not have %s open: %s", sink_facts[i].path_key, path,
+            doctor_say(d, VERDICT_NOTHING_HAPPENED, "%s: the process does not have %s open: %s", sink_facts(i)->path_key, path,
                        stat(path, &st) == 0 ? "what is there is of another process" : "it opens it with its first record");
         }
     }
@@ -115,12 +115,12 @@ static bool examine_sink(struct doctor *d, struct json_object *status, struct js
     char absolute[8300];
     int sink = -1, which;
 
-    for (int i = 0; i < SINK_COUNT; i++)
-        sink = strcmp(sink_facts[i].name, name) == 0 ? i : sink;
+    for (int i = 0; sink_facts(i); i++)
+        sink = strcmp(sink_facts(i)->name, name) == 0 ? i : sink;
     if (sink < 0 || !is_true(s, "enabled"))
         return false;
     int level = sink_level(sink, text_of(s, "levels"), text_of(status, "levels"), d->module ? d->module : "umd", &which);
-    by = which == 0 ? "the default" : which == 1 ? source_text(text_of(s, "levels_from"), sink_facts[sink].level_key) :
+    by = which == 0 ? "the default" : which == 1 ? source_text(text_of(s, "levels_from"), sink_facts(sink)->level_key) :
          source_text(text_of(status, "levels_from"), "UMD_LOG_LEVEL");
     doctor_level(d, sink, level, by);
     if (is_true(s, "failing"))

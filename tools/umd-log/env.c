@@ -7,6 +7,7 @@
 
 #include <umd/umd_log.h>
 
+#include "emergency.h"
 #include "env.h"
 #include "umd-tool.h"
 
@@ -67,7 +68,7 @@ int env_start(void)
 {
     const char *state = env_before("PETREL_STATE_DIR");
 
-    (void)setenv("UMD_EMERGENCY", "off", 1);
+    (void)umd_emergency_set_mode("off");
     (void)setenv("UMD_CONTROL", "off", 1);
     if (state)
         (void)setenv("PETREL_STATE_DIR", state, 1); /* where to look, not what to do */

@@ -8,21 +8,19 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include <umd/umd_log.h>
-
 #include "env.h"
-#include "log_config.h"
 #include "rec.h"
 #include "settings.h"
 
-const struct sink_facts sink_facts[SINK_COUNT] = {
-    [SINK_CONSOLE] = { "console", NULL, "UMD_LOG_CONSOLE", UMD_LOG_WARN, false, NULL },
-    [SINK_TEXT] = { "text", "UMD_LOG_FILE", "UMD_LOG_FILE_LEVEL", UMD_LOG_INFO, false, NULL },
-    { "json", "UMD_LOG_JSON", "UMD_LOG_JSON_LEVEL", UMD_LOG_INFO, false, NULL },
-    { "binary", "UMD_LOG_BINARY", "UMD_LOG_BINARY_LEVEL", UMD_LOG_INFO, false, NULL },
-    { "run", "UMD_LOG_RUN", "UMD_LOG_RUN_LEVEL", UMD_LOG_INFO, true, "info,umd.winsys=warn,kmd=warn,hw=warn,diag=warn" },
-    { "disaster", "UMD_LOG_DISASTER", NULL, UMD_LOG_ERROR, true, NULL },
-};
+const struct umd_log_sink_facts *sink_facts(int sink)
+{
+    static struct umd_log_sink_facts facts[16];
+    const size_t i = (size_t)sink;
+
+    if (i >= sizeof(facts) / sizeof(facts[0]) || (!facts[i].name && !umd_log_sink_facts((uint32_t)i, &facts[i])))
+        return NULL;
+    return &facts[i];
+}
 
 static const char *of_environment(const struct settings *s, const char *name)
 {
@@ -220,8 +218,8 @@ static bool lookup(const char *spec, const char *module, int *level_out)
 
 int sink_level(int sink, const char *own, const char *all, const char *module, int *which_out)
 {
-    const struct sink_facts *f = &sink_facts[sink];
-    int level = f->level;
+    const struct umd_log_sink_facts *f = sink_facts(sink);
+    int level = (int)f->level;
 
     *which_out = 0;
     if (f->level_key && lookup(own, module, &level))
@@ -235,16 +233,16 @@ int sink_level(int sink, const char *own, const char *all, const char *module, i
 
 int settings_level(const struct settings *s, int sink, const char *module, const char **by_out)
 {
-    const char *key = sink_facts[sink].level_key;
+    const char *key = sink_facts(sink)->level_key;
     int which, level = sink_level(sink, key ? settings_get(s, key) : NULL, settings_get(s, "UMD_LOG_LEVEL"), module, &which);
 
     *by_out = which == 0 ? "the default" : settings_where(s, which == 1 ? key : "UMD_LOG_LEVEL");
     return level;
 }
 
-bool settings_path(const struct settings *s, int sink, char *out, size_t size)
+bool settings_path(const struct settings *s, const char *key, char *out, size_t size)
 {
-    const char *value = sink_facts[sink].path_key ? settings_get(s, sink_facts[sink].path_key) : NULL;
+    const char *value = key ? settings_get(s, key) : NULL;
     size_t n = 0;
 
     if (!value || !*value)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log_config.h"
+
 /* An environment: this tool's as it was found, or that of another process. */
 struct settings {
     char *block;            /* "NAME=value\0..." of /proc/PID/environ; NULL: this tool's */
@@ -26,23 +28,16 @@ const char *settings_get(const struct settings *s, const char *name);
 /* Where it is set: "UMD_LOG_LEVEL", or "UMD_LOG_LEVEL (/etc/petrel.ini, line 3)". The text is good until the next call. */
 const char *settings_where(const struct settings *s, const char *name);
 
-/* Sinks, as log_sinks.c of the library has them; the test `umd-log-doctor` compares with a running process. */
-struct sink_facts {
-    const char *name;               /* in the status of a process, too */
-    const char *path_key, *level_key;
-    int level;                      /* its default */
-    bool own_levels;                /* UMD_LOG_LEVEL does not touch it */
-    const char *rules;              /* its default by module; NULL: level alone */
-};
-enum { SINK_CONSOLE, SINK_TEXT, SINK_COUNT = 6 };
-extern const struct sink_facts sink_facts[SINK_COUNT];
+/* Sinks as the library has them, by number; the console is the first, the rest are files. NULL: there are no more. */
+enum { SINK_CONSOLE, SINK_FILES };
+const struct umd_log_sink_facts *sink_facts(int sink);
 
 /* Level of a module at a sink, of its own levels and those for all (NULL: not set); *which_out: 0 the default, 1 its own, 2 for all. */
 int sink_level(int sink, const char *own, const char *all, const char *module, int *which_out);
 /* The same of these settings, and which setting says so ("the default" if none). */
 int settings_level(const struct settings *s, int sink, const char *module, const char **by_out);
-/* Path of a sink's file, %p replaced where the pid is known, and absolute; false: none is asked for, or it is too long. */
-bool settings_path(const struct settings *s, int sink, char *out, size_t size);
+/* The path that a setting names, %p replaced where the pid is known, and absolute; false: none is asked for, or it is too long. */
+bool settings_path(const struct settings *s, const char *key, char *out, size_t size);
 /* A specification of levels that the library would not take: where the mistake is. */
 bool settings_levels_valid(const char *spec, size_t *position_out);
 

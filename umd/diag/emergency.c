@@ -32,6 +32,7 @@ static _Atomic(int) file_state;
 static _Atomic(int) where = UMD_EMERGENCY_MEMORY;
 static char path_now[UMD_EMERGENCY_PATH];   /* written before `where`; the file that is removed at a clean exit, if DEFAULT_FILE */
 static char path_wanted[UMD_EMERGENCY_PATH]; /* of a named file, as it was given */
+static enum { MODE_DEFAULT, MODE_OFF, MODE_FILE } mode; /* of UMD_EMERGENCY */
 static bool is_child;                       /* of fork */
 
 static struct umd_emergency_slot *slots_of(uint8_t *base) { return (struct umd_emergency_slot *)(base + UMD_EMERGENCY_PAGE_B); }
@@ -214,20 +215,18 @@ static void use(uint8_t *base, const char *path, enum umd_emergency_where kind)
 /* named_only: at the library's start, where a file that was asked for is made, and no other. */
 static void start(bool named_only)
 {
-    const char *setting = secure_getenv("UMD_EMERGENCY");
-    bool off = setting && strcmp(setting, "off") == 0, asked = setting && strcmp(setting, "file") == 0;
     char path[UMD_EMERGENCY_PATH];
     uint8_t *base = NULL;
     int expected = FILE_NEW, err = 0;
 
-    if (!path_wanted[0] && (named_only || (umd_sys_stepped() && !asked && !off)))
+    if (!path_wanted[0] && (named_only || (umd_sys_stepped() && mode == MODE_DEFAULT)))
         return; /* stepped: what is on the host's disk is no part of such a run */
     if (!atomic_compare_exchange_strong(&file_state, &expected, FILE_STARTING))
         return;
     if (path_wanted[0]) {
         path[0] = '\0';
         err = expand(path, sizeof(path)) ? umd_emergency_map_file(path, true, &base) : ENAMETOOLONG;
-    } else if (!off) {
+    } else if (mode != MODE_OFF) {
         err = umd_emergency_map_default(&base, path, sizeof(path));
     }
     if (base)
@@ -263,23 +262,34 @@ umdStatus umd_emergency_open(const char *path)
     return UMD_SUCCESS;
 }
 
+bool umd_emergency_set_mode(const char *word)
+{
+    bool off = strcmp(word, "off") == 0, file = strcmp(word, "file") == 0;
+
+    if (*word && !off && !file)
+        return false;
+    mode = off ? MODE_OFF : file ? MODE_FILE : MODE_DEFAULT;
+    return true;
+}
+
+bool umd_emergency_set_file(const char *path)
+{
+    if (strlen(path) >= sizeof(path_wanted))
+        return false;
+    UMD_COPY_STR(path_wanted, path);
+    return true;
+}
+
+/* After the settings: which file it is, if any, is known now. */
 void umd_emergency_init(void)
 {
-    const char *path = getenv("UMD_EMERGENCY_FILE"), *setting = getenv("UMD_EMERGENCY");
     struct umd_emergency_slot warm = { 0 };
 
     (void)umd_emergency_crc(&warm); /* bound now: a signal handler must not be the first to call it */
     umd_emergency_init_head(fallback);
-    if (setting && *setting && strcmp(setting, "off") != 0 && strcmp(setting, "file") != 0)
-        UMD_LOG(UMD_LOG_WARN, "setting ignored key=UMD_EMERGENCY value=\"%.100s\" reason=\"known are off and file\"", setting);
-    if (path && *path) {
-        UMD_COPY_STR(path_wanted, path);
-        if (strlen(path) < sizeof(path_wanted))
-            start(true);
-        else
-            degrade(path, ENAMETOOLONG);
-        tell();
-    }
+    if (path_wanted[0])
+        start(true);
+    tell();
 }
 
 /* A run without an error leaves nothing behind. What still comes goes to the mapping, which lives as long as the process. */

@@ -17,6 +17,7 @@
  *                        when no ERROR was put, and stays otherwise. In stepped mode: memory, unless one of the following asks.
  *   UMD_EMERGENCY_FILE   that file (%p: process id), made at once; an older one becomes path.1. A child of fork: its own, path.PID.
  *   UMD_EMERGENCY=off    memory alone. UMD_EMERGENCY=file: the default file, in stepped mode, too.
+ * Both are settings of the log: in the configuration file, too.
  * Where no file can be had (no directory, disk full, no descriptor) the ring stays in memory; counted, and one WARN says why.
  * A child of fork starts clean and makes its own file. After exec the file of the program before is kept as emergency.PID.1.
  */
@@ -62,6 +63,14 @@ struct umd_emergency_note {
     umdRecordId record;
     const char *message;
 };
+
+/**
+ * What the settings ask for, before the first record: "off", "file", or "" for the default; false: another word, nothing is changed.
+ * The configuration file's come first, then the environment's (log_settings.c). A process that only looks at others sets "off".
+ */
+UMD_API bool umd_emergency_set_mode(const char *word);
+/** UMD_EMERGENCY_FILE, "": none. Made by umd_emergency_init, when all settings are read. False: too long, nothing is changed. */
+bool umd_emergency_set_file(const char *path);
 
 /** Copies the note into the ring: no lock, no allocation, and, but for the first one, no system call. Async-signal-safe. */
 UMD_API void umd_emergency_put(const struct umd_emergency_note *note);

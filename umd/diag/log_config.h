@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* log_config.h - section [log] of the configuration file. */
+/* log_config.h - section [log] of the configuration file, and what the settings are about: the sinks. */
 #ifndef UMD_LOG_CONFIG_H
 #define UMD_LOG_CONFIG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <umd/umd_diag.h>
+#include <umd/umd_log.h>
 
 struct umd_log_config_entry {
     const char *key, *value;
@@ -17,5 +21,17 @@ struct umd_log_config_entry {
  * (~/.config without that variable) and /etc/petrel.ini.
  */
 UMD_API void umd_log_config_read(void (*each)(void *arg, const struct umd_log_config_entry *e), void *arg);
+
+/* What a sink goes by, for tools that explain settings; the rows are in log_sinks.c. Texts are static. */
+struct umd_log_sink_facts {
+    const char *name;                   /* as in the status of a process */
+    const char *path_key, *level_key;   /* settings; NULL: none */
+    umdLogLevel level;                  /* its default */
+    bool own_levels;                    /* UMD_LOG_LEVEL does not touch it */
+    const char *rules;                  /* its default by module, NULL: level alone */
+    bool console;
+};
+/* The i-th sink, from 0; false: there are no more. The console is the first. */
+UMD_API bool umd_log_sink_facts(uint32_t i, struct umd_log_sink_facts *out);
 
 #endif

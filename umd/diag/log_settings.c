@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "emergency.h"
 #include "log_config.h"
 #include "log_sinks.h"
 #include "log_trace.h"
@@ -292,6 +293,20 @@ static void set_control(const struct found *f, int unused)
         warn(f, "on or off");
 }
 
+static void set_emergency(const struct found *f, int unused)
+{
+    (void)unused;
+    if (!umd_emergency_set_mode(f->value))
+        warn(f, "off or file");
+}
+
+static void set_emergency_file(const struct found *f, int unused)
+{
+    (void)unused;
+    if (!umd_emergency_set_file(f->value))
+        warn(f, "path too long");
+}
+
 static void set_trace(const struct found *f, int unused)
 {
     (void)unused;
@@ -317,6 +332,8 @@ static const struct setting {
     { "UMD_LOG_ROTATE", set_period, 0, false, false },
     { "UMD_LOG_FLUSH_MS", set_flush, 0, false, false },
     { "UMD_CONTROL", set_control, 0, false, false },
+    { "UMD_EMERGENCY", set_emergency, 0, true, false },
+    { "UMD_EMERGENCY_FILE", set_emergency_file, 0, true, false },
     { "TRACEPARENT", set_trace, 0, false, true },
     { "UMD_LOG_FILE", set_file, UMD_SINK_TEXT, true, false },
     { "UMD_LOG_JSON", set_file, UMD_SINK_JSON, true, false },

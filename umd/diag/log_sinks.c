@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "emergency.h"
+#include "log_config.h"
 #include "log_encode.h"
 #include "log_sinks.h"
 
@@ -37,6 +38,16 @@ static struct umd_log_sink sinks[UMD_SINK_COUNT] = {
 const struct umd_log_sink_kind *umd_log_sink_kind_of(enum umd_log_sink_id id) { return &kinds[id]; }
 struct umd_log_sink *umd_log_sink_of(enum umd_log_sink_id id) { return &sinks[id]; }
 enum umd_log_sink_id umd_log_sink_id_of(const struct umd_log_sink *s) { return (enum umd_log_sink_id)(s - sinks); }
+
+bool umd_log_sink_facts(uint32_t i, struct umd_log_sink_facts *out)
+{
+    if (i >= UMD_SINK_COUNT)
+        return false;
+    const struct umd_log_sink_kind *k = &kinds[i];
+    *out = (struct umd_log_sink_facts){ .name = k->name, .path_key = k->path_key, .level_key = k->level_key, .level = k->level,
+                                        .own_levels = k->own_levels, .rules = k->rules, .console = k->console };
+    return true;
+}
 
 void umd_log_count_sink_error(int err)
 {

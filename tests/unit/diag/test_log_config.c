@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_log_config.c - configuration file, environment over it, trace context. This program runs itself anew for each case. */
 #include "diag_fixture.h"
+#include "emergency.h"
 
 UMD_LOG_MODULE("umd.test.config");
 
@@ -99,6 +100,59 @@ static void the_file_is_looked_for(void **state)
     assert_non_null(strstr(out, "not a file"));
 }
 
+/* How many records the ring has; -1: there is no such file. */
+static int ring_count(const char *path)
+{
+    static struct umd_emergency_slot slots[UMD_EMERGENCY_SLOTS];
+    uint32_t count = 0, damaged = 0;
+
+    if (access(path, F_OK) != 0)
+        return -1;
+    assert_int_equal(umd_emergency_read(path, slots, UMD_EMERGENCY_SLOTS, &count, &damaged), UMD_SUCCESS);
+    return (int)count;
+}
+
+/* It is known before the ring's file is made: that of the file alone is made, that of the environment alone where both name one. */
+static void the_emergency_ring_goes_by_the_file_too(void **unused)
+{
+    char environment[2048], content[1024], of_file[160], of_env[160], moved[180], dir[160];
+
+    (void)unused;
+    snprintf(of_file, sizeof(of_file), "%s", scratch("file.ring"));
+    snprintf(of_env, sizeof(of_env), "%s", scratch("env.ring"));
+    snprintf(moved, sizeof(moved), "%s.1", of_file);
+    snprintf(dir, sizeof(dir), "%s", scratch("ring.state"));
+    snprintf(content, sizeof(content), "[log]\nUMD_EMERGENCY_FILE = %s\nUMD_EMERGENCY = maybe\n", of_file);
+    const char *config = written("ring.ini", content);
+
+    snprintf(environment, sizeof(environment), "-u UMD_EMERGENCY -u UMD_EMERGENCY_FILE PETREL_STATE_DIR=%s PETREL_CONFIG=%s UMD_LOG_CONSOLE=warn", dir, config);
+    const char *out = rerun(environment);
+    assert_non_null(strstr(out, "setting ignored key=UMD_EMERGENCY value=\"maybe\" file=\""));
+    assert_non_null(strstr(out, "ring.ini\" line=3 reason=\"off or file\""));
+    assert_int_equal(ring_count(of_file), 1); /* error x=3 */
+    assert_int_equal(access(moved, F_OK), -1);
+    assert_int_equal(access(dir, F_OK), -1);
+
+    unlink(of_file);
+    snprintf(environment, sizeof(environment), "-u UMD_EMERGENCY PETREL_STATE_DIR=%s PETREL_CONFIG=%s UMD_EMERGENCY_FILE=%s", dir, config, of_env);
+    rerun(environment);
+    assert_int_equal(ring_count(of_env), 1);
+    assert_int_equal(ring_count(of_file), -1);
+
+    snprintf(environment, sizeof(environment), "UMD_EMERGENCY=off PETREL_STATE_DIR=%s PETREL_CONFIG=%s UMD_EMERGENCY_FILE=", dir, config);
+    rerun(environment);
+    assert_int_equal(ring_count(of_file), -1); /* the empty one undoes the file's */
+    assert_int_equal(access(dir, F_OK), -1);
+
+    snprintf(environment, sizeof(environment), "-u UMD_EMERGENCY -u UMD_EMERGENCY_FILE PETREL_STATE_DIR=%s PETREL_CONFIG=%s", dir,
+             written("off.ini", "[log]\nUMD_EMERGENCY = off\n"));
+    rerun(environment);
+    assert_int_equal(access(dir, F_OK), -1); /* in memory */
+    snprintf(environment, sizeof(environment), "UMD_EMERGENCY= PETREL_STATE_DIR=%s PETREL_CONFIG=%s", dir, scratch("off.ini"));
+    rerun(environment);
+    assert_int_equal(access(dir, F_OK), 0); /* the environment's empty one undoes it */
+}
+
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define SPAN "b7ad6b7169203331"
 
@@ -147,7 +201,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_file_sets_and_the_environment_counts), cmocka_unit_test(mistakes_are_told_with_their_line),
-        cmocka_unit_test(the_file_is_looked_for), cmocka_unit_test(the_trace_context_is_in_every_line),
+        cmocka_unit_test(the_file_is_looked_for), cmocka_unit_test(the_emergency_ring_goes_by_the_file_too),
+        cmocka_unit_test(the_trace_context_is_in_every_line),
         cmocka_unit_test(a_malformed_trace_context_is_one_warning),
     };
 
