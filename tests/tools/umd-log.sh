@@ -257,6 +257,32 @@ doctor)
     { cat run.log; printf '2026-11-29T17:54:00.0Z 1.0 WARN  1.1 diag.log depth=0: log sink fails, its records are lost path="/x" errno=28 reason="No space left on device"\n'; } >full.log
     verdict sink-failing full.log; says out 'errno=28'
     ul 0 doctor --json full.log; json 'r = json.load(sys.stdin); assert r["verdict"] == "sink-failing" and r["next"] and r["findings"]'
+    # An end that is missing, by the file itself, by what it says, by the ring of its process.
+    head -c -20 run.log >torn.log; verdict cut-short torn.log; says out 'torn\.log: it ends in the middle of a record'
+    UMD_LOG_BINARY=run.bin UMD_LOG_JSON=run.json training 0
+    verdict fine run.bin; verdict fine run.json
+    head -c -20 run.bin >torn.bin; verdict cut-short torn.bin
+    head -c -20 run.json >torn.json; verdict cut-short torn.json
+    gzip -c run.log | head -c -30 >torn.gz; verdict cut-short torn.gz; says out 'place\(s\) of it cannot be decoded'
+    again() { cat run.log; printf '%s 1.0 WARN  1.1 diag.log depth=0: log sink works again records_lost=%d\n' "$(date -u +%FT%T.0Z)" "$1"; }
+    again 7 >again.log; verdict lost again.log; says out 'it says that 7 records were lost'
+    again 0 >again.log; verdict fine again.log; says out 'has lost nothing'
+    rm -rf state; UMD_LOG_FILE=/nowhere/gone.log training 3 --faults "$hang"
+    ring=$(echo state/emergency.*)
+    { printf '# petrel log, version 0.1.0, pid %d, opened 2026-01-01T00:00:00.0Z\n' "${ring##*.}"; sed -n '3,9p' run.log; } >gone.log
+    verdict cut-short gone.log; says out "the emergency ring of its process, .*/emergency.${ring##*.}, says: log sink fails.* errno=2 "
+    cp gone.log other.log; verdict fine other.log
+    { cat gone.log; again 0 | tail -n 1; } >mended.log; mv mended.log gone.log; verdict fine gone.log
+    # A disk that is full, where a file system of its own may be had.
+    mkdir full
+    if unshare -rm mount -t tmpfs -o size=128k none full 2>err; then
+        status=0
+        unshare -rm bash -c 'mount -t tmpfs -o size=128k none full && cat run.log >full/run.log && "$1" doctor full/run.log && { cat /dev/zero >full/filler
+            "$1" doctor full/run.log; UMD_LOG_FILE=full/run.log "$1" doctor; UMD_LOG_FILE=full/new.log "$1" doctor; }' bash "$umdlog" >out 2>err || status=$?
+        [ "$status" -eq 0 ] && [ "$(sed -n 's/^verdict: \([a-z-]*\)\..*/\1/p' out | tr '\n' ' ')" = 'fine disk-full disk-full disk-full ' ] ||
+            die "a full disk is not told"
+        says out '^disk-full +the log: the file system of full/run\.log is full: 0 bytes' '^next: Make room'
+    fi
     # The configuration file counts where the environment is silent, and is not obeyed by the tool itself.
     printf '[log]\nUMD_LOG_FILE = conf.log\nUMD_LOG_LEVEL = umd=loud\nrubbish\n' >petrel.ini
     PETREL_CONFIG=petrel.ini ul 0 doctor --level warn

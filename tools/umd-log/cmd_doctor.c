@@ -32,10 +32,17 @@ static const struct { const char *word, *what, *todo; } verdicts[] = {
     [VERDICT_NO_FILE] = { "no-file", "No log file is asked for.", "Set UMD_LOG_FILE=run.log before the program starts, or call umdLogOpenFile." },
     [VERDICT_FILTERED] = { "filtered", "What is missing is filtered by level.", "Raise the level in the setting that the finding names." },
     [VERDICT_COMPILED_OUT] = { "compiled-out", "What is missing is not compiled in.", "Build with -Dumd_debug=true." },
-    [VERDICT_LOST] = { "lost", "Records were lost on the way.", "Log less, or to the binary file; see docs/logging.md, When the log itself fails." },
+    [VERDICT_LOST] = { "lost", "Records were lost on the way.",
+                       "Dropped ones: log less, or to the binary file. Ones that could not be written: see that it can be; docs/logging.md, When the log itself "
+                       "fails." },
+    [VERDICT_CUT_SHORT] = { "cut-short", "The end of a log is missing.",
+                            "The last errors of its process are in its emergency ring: umd-log emergency --list. Make room before the next run, or put the "
+                            "log elsewhere." },
     [VERDICT_BAD_SETTING] = { "bad-setting", "A setting is ignored.", "Mend the setting that the finding names." },
     [VERDICT_NO_LIBRARY] = { "no-library", "The process does not log with Petrel.", "Check the process id, and that the program links to libumd.so." },
     [VERDICT_SINK_FAILING] = { "sink-failing", "The log cannot write.", "Remove the cause that the finding names; it goes on by itself within a second." },
+    [VERDICT_DISK_FULL] = { "disk-full", "The disk that holds the log is full.",
+                            "Make room, or put the log elsewhere (UMD_LOG_FILE). A process that runs goes on within a second, and says what it has lost." },
     [VERDICT_PATH] = { "path-unwritable", "The log file cannot be written.", "Make the path writable, or name another." },
 };
 
@@ -148,10 +155,10 @@ static int run(const struct command *self, int argc, const char **argv)
 const struct command command_doctor = {
     .run = run,
     .tool = {
-        .command = "doctor", .words = "[OPTION...] [FILE...]", .text = "why a log is empty, or lacks what was expected in it",
+        .command = "doctor", .words = "[OPTION...] [FILE...]", .text = "why a log is empty, cut short, or lacks what was expected in it",
         .help = "Without FILE and --pid: looks at the settings of the environment it is called in, and at the files that they name. The verdict is one\n"
-                "of fine, nothing-happened, never-logged, no-file, filtered, compiled-out, lost, bad-setting, no-library, sink-failing,\n"
-                "path-unwritable; each finding says what was seen, and which setting is behind it.\n"
+                "of fine, nothing-happened, never-logged, no-file, filtered, compiled-out, lost, cut-short, bad-setting, no-library,\n"
+                "sink-failing, disk-full, path-unwritable; each finding says what was seen, and which setting is behind it.\n"
                 "\nExamples:\n  umd-log doctor\n  UMD_LOG_FILE=/nowhere/run.log umd-log doctor\n  umd-log doctor --level trace --module umd.mem run.log\n"
                 "  umd-log doctor --pid 4711\n",
         .complete = command_complete,

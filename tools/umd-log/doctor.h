@@ -5,6 +5,7 @@
 
 #include <json-c/json.h>
 
+#include "reader.h"
 #include "settings.h"
 
 /* The gravest is the verdict; each has one answer to what to do. */
@@ -16,9 +17,11 @@ enum verdict {
     VERDICT_FILTERED,           /* by level; the finding names the setting */
     VERDICT_COMPILED_OUT,
     VERDICT_LOST,               /* records were dropped or could not be written */
+    VERDICT_CUT_SHORT,          /* the end of a file is missing */
     VERDICT_BAD_SETTING,        /* ignored by the library */
     VERDICT_NO_LIBRARY,         /* the process does not use the driver */
     VERDICT_SINK_FAILING,       /* with errno */
+    VERDICT_DISK_FULL,
     VERDICT_PATH,               /* cannot be written */
 };
 
@@ -49,6 +52,11 @@ void doctor_level(struct doctor *d, int sink, int level, const char *by);
 void doctor_path(struct doctor *d, const char *what, const char *path);
 /* doctor_file.c: what a file says, and who has it open. */
 void doctor_file(struct doctor *d, const char *path);
+/* doctor_loss.c: room on the file system of a path; the end of a file; what its process's emergency ring says of it. */
+void doctor_disk(struct doctor *d, const char *what, const char *path);
+void doctor_end(struct doctor *d, const char *path, const struct log_counts *c, uint32_t owner);
+/* since_ns: what it says of before has been mended since. */
+void doctor_ring(struct doctor *d, const char *path, const struct log_header *h, uint64_t since_ns);
 /* doctor_pid.c: a running process. False after one line on stderr: it is not there, or another user's. */
 bool doctor_process(struct doctor *d);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <umd/umd_log.h>
@@ -94,7 +93,6 @@ void doctor_path(struct doctor *d, const char *what, const char *path)
 {
     char dir[4096];
     struct stat st;
-    struct statvfs fs;
 
     snprintf(dir, sizeof(dir), "%s", path);
     char *slash = strrchr(dir, '/');
@@ -114,10 +112,7 @@ void doctor_path(struct doctor *d, const char *what, const char *path)
     if (access(dir, W_OK | X_OK) != 0)
         doctor_say(d, stat(path, &st) == 0 && access(path, W_OK) == 0 ? VERDICT_FINE : VERDICT_PATH,
                    "%s: in %s no file can be made, so that none can be rotated either: %s", what, dir, strerror(errno));
-    if (statvfs(dir, &fs) == 0 && fs.f_bavail == 0 && fs.f_blocks)
-        doctor_say(d, VERDICT_PATH, "%s: the file system of %s is full", what, dir);
-    else if (statvfs(dir, &fs) == 0 && fs.f_favail == 0 && fs.f_files)
-        doctor_say(d, VERDICT_PATH, "%s: the file system of %s has no inode left", what, dir);
+    doctor_disk(d, what, dir);
 }
 
 void doctor_settings(struct doctor *d)

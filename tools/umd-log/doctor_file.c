@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -35,10 +36,13 @@ struct told {
     uint64_t records, first_ns, last_ns, by_level[UMD_LOG_TRACE + 1];
     char sink[500], dropped[300], setting[500]; /* the last of each */
     bool sink_works_again;
+    uint64_t lost, works_again_ns;      /* as sinks said when they worked again, and when that was last */
 };
 
 static void listen(struct told *t, const struct log_rec *rec)
 {
+    char number[24];
+
     t->records++;
     t->first_ns = t->first_ns ? t->first_ns : rec->real_ns;
     t->last_ns = rec->real_ns;
@@ -49,8 +53,10 @@ static void listen(struct told *t, const struct log_rec *rec)
         snprintf(t->sink, sizeof(t->sink), "%s", rec->message);
         t->sink_works_again = false;
     } else if (strncmp(rec->message, "log sink works again", 20) == 0) {
-        snprintf(t->sink, sizeof(t->sink), "%s", rec->message);
         t->sink_works_again = true;
+        t->works_again_ns = rec->real_ns;
+        if (log_figure_get(rec->message, "records_lost", number, sizeof(number)))
+            t->lost += strtoull(number, NULL, 10);
     } else if (strncmp(rec->message, "setting ignored", 15) == 0) {
         snprintf(t->setting, sizeof(t->setting), "%s", rec->message);
     } else if (strstr(rec->message, "dropped")) {
@@ -70,8 +76,12 @@ static void conclude(struct doctor *d, const char *path, const struct told *t, c
         doctor_say(d, VERDICT_NEVER_LOGGED, "%s: none of its %" PRIu64 " lines is a record: is it a log of Petrel?", path, c->lines);
     if (t->records)
         d->working = true;
+    if (t->lost)
+        doctor_say(d, VERDICT_LOST, "%s: it says that %" PRIu64 " records were lost while it could not be written", path, t->lost);
+    else if (t->sink_works_again)
+        doctor_say(d, VERDICT_FINE, "%s: it could not be written for a while, and has lost nothing by it", path);
     if (t->sink[0])
-        doctor_say(d, t->sink_works_again ? VERDICT_LOST : VERDICT_SINK_FAILING, "%s: it says: %s", path, t->sink);
+        doctor_say(d, t->sink_works_again ? VERDICT_FINE : VERDICT_SINK_FAILING, "%s: it says: %s", path, t->sink);
     if (t->dropped[0])
         doctor_say(d, VERDICT_LOST, "%s: it says: %s", path, t->dropped);
     if (t->setting[0])
@@ -81,10 +91,8 @@ static void conclude(struct doctor *d, const char *path, const struct told *t, c
                    log_level_name(d->level - 1));
 }
 
-static void owner(struct doctor *d, const char *path, const struct stat *st, const struct log_header *h, uint64_t records)
+static void owner(struct doctor *d, const char *path, uint32_t pid, const struct log_header *h, uint64_t records)
 {
-    uint32_t pid = S_ISREG(st->st_mode) ? owner_of(st) : 0;
-
     if (pid)
         doctor_say(d, records ? VERDICT_FINE : VERDICT_NOTHING_HAPPENED, "%s: process %u has it open%s", path, pid,
                    records ? "" : " and has logged nothing that its level takes; see umd-log doctor --pid");
@@ -121,6 +129,12 @@ void doctor_file(struct doctor *d, const char *path)
         listen(&t, rec);
     struct log_counts c = log_set_counts(set, 0);
     conclude(d, path, &t, &c);
-    owner(d, path, &st, log_set_header(set, 0), t.records);
+    const uint32_t pid = owner_of(&st);
+    const struct log_header *h = log_set_header(set, 0);
+    owner(d, path, pid, h, t.records);
+    doctor_end(d, path, &c, pid);
+    doctor_ring(d, path, h, t.works_again_ns);
+    if (!d->settings_checked) /* its path has been looked at with them */
+        doctor_disk(d, "the log", path);
     log_set_close(set);
 }

@@ -2,6 +2,7 @@
 /* doctor_pid.c - a running process: whether it has the driver loaded, which files it has open, what its log says of itself. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ static bool examine_sink(struct doctor *d, struct json_object *status, struct js
         return false;
     if (*path != '/' && snprintf(absolute, sizeof(absolute), "%s/%s", d->settings.cwd, path) < (int)sizeof(absolute))
         path = absolute;
+    doctor_disk(d, name, path);
     if (is_true(s, "open") && !is_true(s, "failing") && has_open(d->pid, path) != OPEN)
         doctor_say(d, VERDICT_SINK_FAILING, "%s was moved away while the process has it open: umd-log reopen --pid %u", path, d->pid);
     else if (is_true(s, "open") && number_of(s, "file_B"))
@@ -145,17 +147,23 @@ static void examine_status(struct doctor *d, struct json_object *status)
 {
     struct json_object *sinks = NULL, *counts = NULL;
     uint32_t files = 0;
+    uint64_t told = 0; /* losses that the sinks of now tell of */
 
     doctor_compiled(d);
     if (json_object_object_get_ex(status, "sinks", &sinks) && json_object_is_type(sinks, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(sinks); i++)
-            files += examine_sink(d, status, json_object_array_get_idx(sinks, i));
+        for (size_t i = 0; i < json_object_array_length(sinks); i++) {
+            struct json_object *s = json_object_array_get_idx(sinks, i);
+            files += examine_sink(d, status, s);
+            told += number_of(s, "lost") + (is_true(s, "failing") ? number_of(s, "waiting") : 0);
+        }
     }
     if (!files)
         doctor_say(d, VERDICT_NO_FILE, "the process has no log file");
     if (!json_object_object_get_ex(status, "counts", &counts) || !json_object_is_type(counts, json_type_object))
         return;
     doctor_say(d, number_of(counts, "records") ? VERDICT_FINE : VERDICT_NOTHING_HAPPENED, "%s records were logged so far", text_of(counts, "records"));
+    if (number_of(counts, "lost") > told)
+        doctor_say(d, VERDICT_LOST, "%" PRIu64 " lines could not be written to files that are closed by now", number_of(counts, "lost") - told);
     if (number_of(counts, "dropped"))
         doctor_say(d, VERDICT_LOST, "%s records were dropped, since a thread's ring was full", text_of(counts, "dropped"));
 }
