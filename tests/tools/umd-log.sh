@@ -97,7 +97,48 @@ PY
     head -c 2000 run.bin >cut.bin; ul 0 show cut.bin; one_line; says err 'cut off'
     head -c 50 run.bin >cut.bin; ul 2 show cut.bin; one_line; says err 'head is damaged'
     ul 0 merge run.log run.json run.bin; [ "$(wc -l <out)" -eq $((3 * $(wc -l <piped))) ] || die "merged formats lost records"
-    ul 0 show run.txt; lines out 0; one_line; says err 'run\.txt is a run log' ;;
+    # The logs for people, as far as they go: the run log has no places, the disaster log nothing below ERROR.
+    rm -f run.*
+    UMD_LOG_FILE=run.log UMD_LOG_RUN=run.txt UMD_LOG_DISASTER=run.dis training 3 --faults "$hang"
+    ul 0 show --json run.txt; silent; mv out run.people
+    ul 0 show --json run.dis; silent; mv out dis.people
+    ul 0 show --json run.log; mv out all.people
+    python3 - <<'PY' || die "the logs for people are not read as they should"
+import json
+run, dis, all = ([json.loads(l) for l in open(f + ".people")] for f in ("run", "dis", "all"))
+raised = {r["Attributes"]["petrel.record"]: r for r in all if r["SeverityText"] == "ERROR" and r["Body"].startswith(r["Attributes"].get("petrel.code_name", "?"))}
+assert raised and any(r["SeverityText"] == "INFO" for r in run) and len(run) > len(raised)
+def same(a, b, *keys):
+    for k in keys:
+        assert a.get(k) == b.get(k), (k, a.get(k), b.get(k))
+def of(records):
+    return {r["Attributes"]["petrel.record"]: r for r in records if r["SeverityText"] == "ERROR"}
+assert set(of(run)) == set(of(dis)) == set(raised)
+for key, r in raised.items():
+    a, b, c = r["Attributes"], of(run)[key]["Attributes"], of(dis)[key]["Attributes"]
+    for other in (of(run)[key], of(dis)[key]):
+        same(r, other, "Timestamp", "SeverityText", "Resource")
+        same(a, other["Attributes"], "petrel.code_name", "petrel.code", "petrel.context_id")
+        assert other["Body"].split(" ring=")[0] == r["Body"].split(" ring=")[0]
+    same(a, b, "petrel.figures")
+    same(r, of(run)[key], "Body")
+    same(r, of(dis)[key], "InstrumentationScope")
+    assert set(a["petrel.figures"]) <= set(c["petrel.figures"]) # at the end of a record more may be known
+    same(a, c, "thread.id", "code.function.name", "code.file.path", "code.line.number")
+    assert c["end"] in ("delivered", "absorbed")
+PY
+    ul 0 show --level error run.txt; silent; mv out again.log # and what show prints is a log
+    ul 0 show --json again.log; lines out "$(grep -c ' ERROR ' run.txt)"
+    cause=$(sed -n 's/.* ERROR UMD_ERR_HW_HANG: .* | record \([0-9a-f:]*\)$/\1/p' run.txt)
+    for f in run.txt run.dis; do
+        ul 0 errors $f; silent
+        says out "^first cause: UMD_ERR_HW_HANG.*, $f, record $cause$" '^[`|]- .*UMD_ERR_EXEC_CANCELLED' '^\|  figures +ring='
+    done
+    says out '^\|  where +kmd\.reset raise_guilty_locked \(reset\.c:[0-9]+\), process [0-9]+ thread [0-9]+ context 1'
+    "$(dirname "$train")/../umd-explain/umd-explain" "$cause" --log run.dis >out 2>err || die "umd-explain does not read the disaster log"
+    says out "^record $cause: UMD_ERR_HW_HANG" 'led to +UMD_ERR_EXEC_CANCELLED'
+    head -c -300 run.dis >torn.dis; ul 0 show torn.dis; says err 'the last line is cut off'
+    sed '1s/petrel run log/petrel walk log/' run.txt >walk.txt; ul 0 show walk.txt; says err 'walk\.txt is a walk log, of which this version knows nothing' ;;
 filters)
     UMD_LOG_FILE=run.log UMD_LOG_LEVEL=trace training 3 --faults "$hang"
     ul 0 show -l error run.log; says out UMD_ERR_HW_HANG; hushes out ' (WARN|INFO|DEBUG|TRACE) '

@@ -28,11 +28,15 @@ static void put_where(const struct errors *e, const char *prefix, const struct s
 {
     const struct log_rec *r = &s->raised;
     char text[600];
-    int n = snprintf(text, sizeof(text), "%s %s", r->module, r->func);
+    int n = 0;
 
+    if (*r->func || strcmp(r->module, LOG_NO_MODULE) != 0)
+        n = snprintf(text, sizeof(text), "%.60s %.60s", r->module, r->func);
     if (r->line)
         n += snprintf(text + n, sizeof(text) - (size_t)n, " (%.60s:%u)", r->file, r->line);
-    n += snprintf(text + n, sizeof(text) - (size_t)n, ", process %u thread %u", r->pid, r->tid);
+    n += snprintf(text + n, sizeof(text) - (size_t)n, "%sprocess %u", n ? ", " : "", r->pid);
+    if (r->tid)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, " thread %u", r->tid);
     if (r->context_id)
         n += snprintf(text + n, sizeof(text) - (size_t)n, " context %" PRIu64, r->context_id);
     if (s->api)
@@ -206,8 +210,9 @@ static void put_summary(const struct errors *e)
            e->book.absorbed, e->book.swallowed);
     if (f) {
         log_id_format(f->id, id);
-        printf("first cause: %s%s%s in %s of process %u, %s, record %s\n", text_colour(TEXT_BOLD), story_code_name(f),
-               text_colour(TEXT_PLAIN), f->raised.module, f->raised.pid, log_set_label(e->set, f->raised.source), id);
+        const bool placed = strcmp(f->raised.module, LOG_NO_MODULE) != 0;
+        printf("first cause: %s%s%s%s%s of process %u, %s, record %s\n", text_colour(TEXT_BOLD), story_code_name(f), text_colour(TEXT_PLAIN),
+               placed ? " in " : "", placed ? f->raised.module : "", f->raised.pid, log_set_label(e->set, f->raised.source), id);
     }
     putchar('\n');
 }

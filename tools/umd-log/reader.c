@@ -20,6 +20,7 @@ struct log_reader {
     uint64_t read_B;
     struct log_counts counts;
     struct log_header header;
+    struct log_block block; /* of a disaster log: the record that is being gathered */
     char buf[LOG_LINE_MAX + 1];
 };
 
@@ -53,6 +54,7 @@ void log_reader_close(struct log_reader *r)
     if (!r)
         return;
     log_file_close(&r->file);
+    log_block_finish(&r->block);
     free(r->path);
     free(r);
 }
@@ -98,6 +100,39 @@ static size_t without_nuls(struct log_reader *r, char *line, size_t n)
     return n;
 }
 
+static bool is_record(struct log_reader *r, struct log_rec *rec)
+{
+    r->counts.records++;
+    rec->number = r->counts.lines;
+    rec->path = r->path;
+    if (!rec->pid)
+        rec->pid = r->header.pid;
+    return true;
+}
+
+/* What has been gathered of a disaster log's record is one; false: there is none. */
+static bool end_block(struct log_reader *r, struct log_rec *rec)
+{
+    if (!r->block.used)
+        return false;
+    if (log_block_parse(rec, &r->block))
+        return is_record(r, rec);
+    if (r->counts.foreign++ == 0)
+        r->counts.first_foreign = r->counts.lines;
+    return false;
+}
+
+/* A record of a disaster log ends before a line that is none of its own, which is then looked at anew; rec is that record. */
+static bool ends_block(struct log_reader *r, const char *line, size_t n, struct log_rec *rec)
+{
+    if (!r->block.used || log_block_owns(&r->block, line, n))
+        return false;
+    bool got = end_block(r, rec);
+    if (got)
+        r->begin = (size_t)(line - r->buf);
+    return got;
+}
+
 /* True: rec is one. The line has a byte behind it that may be overwritten. */
 static bool take_line(struct log_reader *r, char *line, size_t n, struct log_rec *rec)
 {
@@ -106,21 +141,21 @@ static bool take_line(struct log_reader *r, char *line, size_t n, struct log_rec
     if (n && line[n - 1] == '\r')
         n--;
     line[n] = '\0';
+    if (r->block.used || log_block_begins(line)) {
+        r->counts.inner += r->block.used != 0;
+        r->counts.damaged += !log_block_add(&r->block, line, n);
+        return false;
+    }
     if (n == 0 || line[0] == '#') {
         r->counts.comments++;
         log_parse_header(&r->header, line);
         return false;
     }
-    bool good = line[0] == '{' ? log_parse_json(rec, line, n) : log_parse_text(rec, line, n);
-    if (!good) {
-        if (r->counts.foreign++ == 0)
-            r->counts.first_foreign = r->counts.lines;
-        return false;
-    }
-    r->counts.records++;
-    rec->number = r->counts.lines;
-    rec->path = r->path;
-    return true;
+    if (line[0] == '{' ? log_parse_json(rec, line, n) : log_parse_text(rec, line, n) || log_parse_run(rec, line, n))
+        return is_record(r, rec);
+    if (r->counts.foreign++ == 0)
+        r->counts.first_foreign = r->counts.lines;
+    return false;
 }
 
 /* A whole line of what is in the buffer: its start, ended at *n_out. NULL: there is none. */
@@ -214,6 +249,8 @@ enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool gr
         char *line = next_line(r, &n);
         if (line) {
             bool too_long = n == LOG_LINE_MAX, rest = r->skipping;
+            if (!rest && ends_block(r, line, n, rec))
+                return LOG_READ_RECORD;
             r->skipping = too_long;
             r->counts.too_long += too_long && !rest;
             if (!rest && take_line(r, line, n, rec))
@@ -226,16 +263,18 @@ enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool gr
         if (got == LOG_READ_RECORD)
             continue;
         if (growing || r->filled == r->begin)
-            return LOG_READ_END;
+            return end_block(r, rec) ? LOG_READ_RECORD : LOG_READ_END;
         n = r->filled - r->begin; /* no newline at the end */
         line = r->buf + r->begin;
+        if (!r->skipping && ends_block(r, line, n, rec))
+            return LOG_READ_RECORD;
         r->begin = r->filled;
         r->counts.torn = true;
         if (!r->skipping && take_line(r, line, n, rec)) {
             rec->torn = true;
             return LOG_READ_RECORD;
         }
-        return LOG_READ_END;
+        return end_block(r, rec) ? LOG_READ_RECORD : LOG_READ_END;
     }
 }
 

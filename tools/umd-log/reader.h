@@ -13,6 +13,7 @@ struct log_counts {
     uint64_t foreign;       /* no record of ours */
     uint64_t first_foreign; /* its line, from 1 */
     uint64_t too_long;      /* cut */
+    uint64_t inner;         /* of a record of several lines, but the first: disaster log */
     uint64_t nul_B;         /* bytes that are NUL: left by a crash of the host */
     uint64_t damaged;       /* of a binary or compressed file: what could not be decoded */
     bool torn;              /* no newline at the end */

@@ -11,6 +11,7 @@
 #include <umd/umd_log.h>
 
 #define LOG_EXTRAS 48u
+#define LOG_NO_MODULE "-"   /* a failure in a run log: whose users need not know */
 
 /* A key that this version does not know (a newer one wrote it), with its value as text. */
 struct log_pair {

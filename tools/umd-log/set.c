@@ -47,6 +47,7 @@ static void add_counts(struct log_counts *to, const struct log_counts *c)
     to->comments += c->comments;
     to->foreign += c->foreign;
     to->too_long += c->too_long;
+    to->inner += c->inner;
     to->nul_B += c->nul_B;
     to->damaged += c->damaged;
     to->torn = to->torn || c->torn;
@@ -423,8 +424,9 @@ bool log_set_report(const struct log_set *set)
         const struct source *s = &set->sources[i];
         struct log_counts c = log_set_counts(set, i);
         const struct log_header *h = log_set_header(set, i);
-        if (h->kind[0])
-            tool_say("%s is a %s log, which is text for people: read it as it is, and give this tool the log itself", s->path, h->kind);
+        if (h->kind[0] && strcmp(h->kind, "run") != 0 && strcmp(h->kind, "disaster") != 0)
+            tool_say("%s is a %s log, of which this version knows nothing: read it as it is, or with the umd-log of version %s", s->path, h->kind,
+                     h->version[0] ? h->version : "later");
         else
             report_counts(s->path, &c);
         if (s->parts.older)

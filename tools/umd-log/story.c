@@ -94,6 +94,19 @@ static const char *told(const struct log_rec *rec, const char *key, char *buf, s
     return log_figure_get(rec->message, key, buf, size) ? buf : NULL;
 }
 
+/* What a disaster or run log says beside the message. False: no memory. */
+static bool take_hops(struct story *s, const char *text);
+static bool take_extras(struct story *s, const struct log_rec *rec)
+{
+    const char *end = log_rec_extra_of(rec, "end"), *call = log_rec_extra_of(rec, "call"), *hops = log_rec_extra_of(rec, "hops");
+    bool ok = set_text(&s->api, call) && set_text(&s->out_code, log_rec_extra_of(rec, "code_out")) && (!hops || take_hops(s, hops));
+
+    if (!end || s->end != STORY_OPEN)
+        return ok;
+    s->end = begins(end, "delivered") ? STORY_DELIVERED : begins(end, "absorbed") ? STORY_ABSORBED : STORY_SWALLOWED;
+    return ok && set_text(&s->end_text, s->end == STORY_ABSORBED ? log_rec_extra_of(rec, "reason") : call);
+}
+
 static void take_cause(struct story *s, const struct log_rec *rec)
 {
     char buf[64];
@@ -133,6 +146,9 @@ static char *part(char **at, char mark)
     return begin;
 }
 
+/* A code in a hop: a number, or its name as the disaster log has it. */
+static const char *code_text(const char *text) { return *text == 'U' ? text : umdStatusName((umdStatus)atoi(text)); }
+
 /* "umd:umd_device_ioctl:device.c:120:-4002>-4002 ..." */
 static bool take_hops(struct story *s, const char *text)
 {
@@ -156,8 +172,8 @@ static bool take_hops(struct story *s, const char *text)
         if (!h.layer || !h.func || !h.file || !line || !in || !one)
             continue; /* a torn line */
         h.line = (uint32_t)strtoul(line, NULL, 10);
-        h.in = umdStatusName((umdStatus)atoi(in));
-        h.out = umdStatusName((umdStatus)atoi(one));
+        h.in = code_text(in);
+        h.out = code_text(one);
         s->hops[s->hop_count++] = h;
     }
     return true;
@@ -211,6 +227,8 @@ bool story_book_add(struct story_book *book, const struct log_rec *rec)
         return false;
     s->last_ns = rec->real_ns > s->last_ns ? rec->real_ns : s->last_ns;
     take_cause(s, rec);
+    if (rec->extra_count && !take_extras(s, rec))
+        return false;
     if (begins(rec->message, "ended ") || begins(rec->message, "absorbed ") || begins(rec->message, "a record was swallowed")) {
         if (!take_end(s, rec))
             return false;

@@ -47,6 +47,14 @@ static const char *const samples[] = {
     "\"code.file.path\":\"vm.c\",\"code.line.number\":120,\"petrel.context_id\":\"9\",\"petrel.code\":-4000,\"petrel.record\":\"f3f0ca53:18470:1\","
     "\"petrel.figures\":{\"job\":3},\"new\":[1,{\"a\":null}]}}",
     "# petrel log, version 0.1.0, pid 18470, opened 2026-11-29T17:54:00.669505909Z",
+    "2026-11-29T17:54:00.5Z ERROR UMD_ERR_MEM_ALLOC_FAILED: Used up. heap=vram size_B=4096 | where: call umdMemAlloc, context 3 | next: Free. | "
+    "record f3f0ca53:18470:4",
+    "2026-11-29T17:54:00.5Z INFO  umd.stream: stream created stream=1",
+    "==== 2026-11-29T17:54:00.5Z ERROR 18470.18471 kmd.vram\nUMD_ERR_EXEC_FAILED (-3001)\n  what     It failed.\n  at first UMD_ERR_MEM_ALLOC_FAILED: Used\n"
+    "           up.\n  where    call umdMemAlloc(size_B=4096, x=(a)), context 3, thread 18471, seen\n           in module kmd.vram by fail_locked (vram.c:115)\n"
+    "  figures  heap=vram size_B=4096 (4 KiB) name=\"a (b)\"\n           free_B=0\n  hops     winsys   ioctl    winsys.c:139   UMD_ERR_MEM_ALLOC_FAILED -> "
+    "UMD_ERR_EXEC_FAILED\n           torn\n  absorbed for a reason\n  state    absorbed; severity 2; real 1.5 s; call depth 2; cause f3f0ca53:18470:3\n"
+    "  record   f3f0ca53:18470:4 at 12.5 s, and 3 times more",
 };
 #define SAMPLES (sizeof(samples) / sizeof(samples[0]))
 
@@ -99,6 +107,75 @@ static void json_line_is_taken_apart(void **state)
     assert_string_equal(r.code_name, "UMD_ERR_HW_HANG");
     assert_string_equal(log_rec_extra_of(&r, "host"), "n");
     assert_string_equal(log_rec_extra_of(&r, "new"), "[1,{\"a\":null}]");
+    log_rec_finish(&r);
+}
+
+static void a_line_of_the_run_log_is_taken_apart(void **state)
+{
+    struct log_rec r = { 0 };
+
+    (void)state;
+    assert_false(log_parse_text(&r, samples[6], strlen(samples[6])));
+    assert_true(log_parse_run(&r, samples[6], strlen(samples[6])));
+    assert_string_equal(r.message, "UMD_ERR_MEM_ALLOC_FAILED: Used up. heap=vram size_B=4096");
+    assert_int_equal(r.code, UMD_ERR_MEM_ALLOC_FAILED);
+    assert_int_equal(r.level, UMD_LOG_ERROR);
+    assert_int_equal(r.context_id, 3);
+    assert_int_equal(r.pid, 18470);
+    assert_int_equal(r.id.seq, 4);
+    assert_string_equal(log_rec_extra_of(&r, "call"), "umdMemAlloc");
+    assert_true(log_parse_run(&r, samples[7], strlen(samples[7])));
+    assert_string_equal(r.module, "umd.stream");
+    assert_string_equal(r.message, "stream created stream=1");
+    assert_int_equal(r.id.seq, 0);
+    assert_false(log_parse_run(&r, samples[0], strlen(samples[0]))); /* a line of the text log is none */
+    assert_false(log_parse_run(&r, "2026-11-29T17:54:00.5Z INFO  two words: x", 41));
+    log_rec_finish(&r);
+}
+
+static bool block(struct log_rec *rec, const char *text)
+{
+    struct log_block b = { 0 };
+
+    for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n')
+        assert_true(log_block_add(&b, s, strcspn(s, "\n")));
+    bool good = log_block_parse(rec, &b);
+    assert_int_equal(b.used, 0);
+    log_block_finish(&b);
+    return good;
+}
+
+static void a_record_of_the_disaster_log_is_taken_apart(void **state)
+{
+    struct log_rec r = { 0 };
+
+    (void)state;
+    assert_true(log_block_begins(samples[8]));
+    assert_true(block(&r, samples[8]));
+    assert_string_equal(r.message, "UMD_ERR_MEM_ALLOC_FAILED: Used up. heap=vram size_B=4096 name=\"a (b)\" free_B=0 cause=f3f0ca53:18470:3 repeat=3");
+    assert_string_equal(r.code_name, "UMD_ERR_MEM_ALLOC_FAILED");
+    assert_int_equal(r.code, UMD_ERR_MEM_ALLOC_FAILED);
+    assert_string_equal(r.module, "kmd.vram");
+    assert_string_equal(r.func, "fail_locked");
+    assert_string_equal(r.file, "vram.c");
+    assert_int_equal(r.line, 115);
+    assert_int_equal(r.tid, 18471);
+    assert_int_equal(r.depth, 2);
+    assert_int_equal(r.context_id, 3);
+    assert_int_equal(r.id.seq, 4);
+    assert_int_equal(r.mono_ns, 12500000000ull);
+    assert_string_equal(log_rec_extra_of(&r, "call"), "umdMemAlloc");
+    assert_string_equal(log_rec_extra_of(&r, "code_out"), "UMD_ERR_EXEC_FAILED");
+    assert_string_equal(log_rec_extra_of(&r, "hops"), "winsys:ioctl:winsys.c:139:UMD_ERR_MEM_ALLOC_FAILED>UMD_ERR_EXEC_FAILED");
+    assert_string_equal(log_rec_extra_of(&r, "end"), "absorbed");
+    assert_string_equal(log_rec_extra_of(&r, "reason"), "for a reason");
+    assert_true(block(&r, "==== 2026-11-29T17:54:00.5Z ERROR 7.8 ccl\n  what     a plain line x=1\n  where    f (m.c:7)"));
+    assert_string_equal(r.message, "a plain line x=1");
+    assert_string_equal(r.func, "f");
+    assert_int_equal(r.line, 7);
+    assert_false(block(&r, "==== 2026-11-29T17:54:00.5Z ERROR ccl\n  what     x"));
+    assert_false(block(&r, "==== 2026-11-29T17:54:00.5Z loud 1.1 ccl"));
+    assert_true(block(&r, "==== 2026-11-29T17:54:00.5Z ERROR 7.8 ccl")); /* torn right there */
     log_rec_finish(&r);
 }
 
@@ -222,7 +299,7 @@ static void mutations_are_survived(void **state)
         }
         assert_true(story_book_link(&book));
         struct log_counts c = log_set_counts(set, 0);
-        assert_int_equal(c.records + c.comments + c.foreign + c.too_long, c.lines);
+        assert_int_equal(c.records + c.comments + c.foreign + c.too_long + c.inner, c.lines);
         records += c.records;
         story_book_finish(&book);
         log_set_close(set);
@@ -427,6 +504,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_line_is_taken_apart),
         cmocka_unit_test(json_line_is_taken_apart),
+        cmocka_unit_test(a_line_of_the_run_log_is_taken_apart), cmocka_unit_test(a_record_of_the_disaster_log_is_taken_apart),
         cmocka_unit_test(what_is_no_record_is_refused),
         cmocka_unit_test(trailers_and_headers_at_their_limits),
         cmocka_unit_test(late_lines_are_put_in_order),
