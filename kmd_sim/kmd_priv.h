@@ -39,7 +39,9 @@
 #define PETREL_RESETS_MAX 8u
 #define PETREL_RESET_WINDOW_NS 60000000000ull
 #define PETREL_WATCHDOG_NS 100000000ull
-#define PETREL_STALL_SHARE 8              /* a job without progress for this part of the watchdog's time is called stalled */
+#define PETREL_STALL_SHARE 8              /* a job without progress for this part of the watchdog's time is called stalled ... */
+#define PETREL_STALL_MIN_NS 1000000ull    /* ... but not before this, since a workgroup counts only when it is done; nor before ... */
+#define PETREL_STALL_PACE 2               /* ... so many times the longest pause that the job has made already. Never later than the watchdog */
 #define PETREL_PROBE_NS 1000000ull        /* device time to honour a preemption */
 #define PETREL_RESET_NS 2000000ull        /* device time to acknowledge a reset */
 #define PETREL_IRQ_LATE_NS 1000000ull     /* a signalled fence without its interrupt for so long has lost it */
@@ -132,6 +134,7 @@ struct petrel_job {
     uint32_t ib_count, dep_count, dep_next;
     uint64_t id, queue_id, context_id, cmdbuf_id, seq;
     uint64_t submit_ns, start_ns, progress_ns, end_ns, progress_base, progress;
+    uint64_t pause_ns;              /* longest time from one look that found progress to the next */
     bool waiting, irq_lost, started;
     int error;                      /* set before the end: what it will end with */
     struct dma_fence_cb dep_cb;
@@ -284,6 +287,8 @@ void petrel_watchdog_locked(struct petrel_ring *ring, uint64_t now, struct petre
 /** A job has just been given to the ring: its time is counted from now. */
 void petrel_watchdog_see_locked(struct petrel_ring *ring, uint64_t now);
 void petrel_watchdog_arm_locked(struct petrel_device *dev, uint64_t now);
+/** Looks at the counter of the job that the ring's figures are of. Value: the time without progress from which on it is called stalled. */
+uint64_t petrel_watchdog_look_locked(struct petrel_ring *ring, struct petrel_job *job, uint64_t now);
 /** A ring has stopped at its first job: record, ban, reset. fault: enum petrel_fault, 0: hang. */
 void petrel_ring_guilty_locked(struct petrel_ring *ring, umdStatus code, uint32_t fault, struct petrel_after *after);
 void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *after);

@@ -55,18 +55,14 @@ static enum drm_petrel_stage stage_locked(struct petrel_job *job, uint64_t *root
         *root_out = blocked ? root_job_locked(job) : 0;
         return blocked ? DRM_PETREL_STAGE_DEPENDENCY : DRM_PETREL_STAGE_QUEUED;
     }
-    const struct petrel_ring *ring = &dev->rings[job->queue->engine];
+    struct petrel_ring *ring = &dev->rings[job->queue->engine];
     if (ring->inflight.first != job || petrel_ring_read64(ring, PETREL_RING_JOB) != job->id)
         return DRM_PETREL_STAGE_QUEUED;
     if (ring->watched != job->id)
         return DRM_PETREL_STAGE_RUNNING; /* just started: the watchdog has not seen it yet */
-    const uint64_t now = petrel_now(dev), progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS) - job->progress_base;
-    if (progress != job->progress) {
-        job->progress = progress;
-        job->progress_ns = now;
-    }
+    const uint64_t now = petrel_now(dev), patience_ns = petrel_watchdog_look_locked(ring, job, now);
     /* A start may lie ahead of the clock: a ring that is ahead of the other one has ended the job before this one. */
-    return now < job->progress_ns + dev->info.watchdog_ns / PETREL_STALL_SHARE ? DRM_PETREL_STAGE_RUNNING : DRM_PETREL_STAGE_STALLED;
+    return now < job->progress_ns + patience_ns ? DRM_PETREL_STAGE_RUNNING : DRM_PETREL_STAGE_STALLED;
 }
 
 /* Where the awaited work stands, into the caller's struct. Value: its job, or NULL. */

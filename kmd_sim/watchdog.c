@@ -20,6 +20,27 @@ static void watch_new_locked(struct petrel_ring *ring, struct petrel_job *job, u
         job->start_ns = ring->last_end_ns;
     job->progress_base = ring->seen_progress;
     job->progress_ns = job->start_ns;
+    job->pause_ns = 0;
+}
+
+/*
+ * The counter moves by whole workgroups, which retire in bursts: a job that has made a pause of some length and gone on may make another
+ * one as long. Looks are rare, so that a pause seems longer than it was, never shorter.
+ */
+uint64_t petrel_watchdog_look_locked(struct petrel_ring *ring, struct petrel_job *job, uint64_t now)
+{
+    const uint64_t progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS) - job->progress_base, limit = ring->dev->info.watchdog_ns;
+    umd_mutex_assert_held(&ring->dev->sched_lock);
+    if (progress != job->progress) {
+        if (now > job->progress_ns && now - job->progress_ns > job->pause_ns)
+            job->pause_ns = now - job->progress_ns;
+        job->progress = progress;
+        job->progress_ns = now;
+    }
+    uint64_t patience = limit / PETREL_STALL_SHARE > PETREL_STALL_MIN_NS ? limit / PETREL_STALL_SHARE : PETREL_STALL_MIN_NS;
+    if (patience < job->pause_ns * PETREL_STALL_PACE)
+        patience = job->pause_ns * PETREL_STALL_PACE;
+    return patience < limit ? patience : limit;
 }
 
 static void warn_long_locked(struct petrel_ring *ring, struct petrel_job *job, uint64_t now)
@@ -99,8 +120,8 @@ static void watch_running_locked(struct petrel_ring *ring, struct petrel_job *jo
     } else if (progress != ring->seen_progress) {
         ring->seen_progress = progress;
         ring->seen_instr = petrel_ring_read64(ring, PETREL_RING_INSTR);
-        ring->watch_base_ns = job->progress_ns = now;
-        job->progress = progress - job->progress_base;
+        ring->watch_base_ns = now;
+        (void)petrel_watchdog_look_locked(ring, job, now); /* a wait may have looked since, and found it */
         warn_long_locked(ring, job, now);
     }
     if (now - ring->watch_base_ns >= ring->dev->info.watchdog_ns)

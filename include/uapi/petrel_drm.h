@@ -148,8 +148,8 @@ enum drm_petrel_stage {
     DRM_PETREL_STAGE_NONE,          /**< nothing submitted for the point */
     DRM_PETREL_STAGE_DEPENDENCY,    /**< waits for an in-sync; `root_job` is the producer at the root, 0: none submitted */
     DRM_PETREL_STAGE_QUEUED,        /**< ready, behind other work */
-    DRM_PETREL_STAGE_RUNNING,       /**< running, progress seen within the last eighth of watchdog_ns */
-    DRM_PETREL_STAGE_STALLED,       /**< running, no progress for longer than that */
+    DRM_PETREL_STAGE_RUNNING,       /**< running; progress was seen not long ago, or it has not run for long */
+    DRM_PETREL_STAGE_STALLED,       /**< running, no progress for an eighth of watchdog_ns, 1 ms, and twice its longest pause; or for watchdog_ns */
     DRM_PETREL_STAGE_SIGNAL_LOST,   /**< finished, its interrupt was lost (and recovered now) */
     DRM_PETREL_STAGE_DONE,
 };

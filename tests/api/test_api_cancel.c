@@ -203,7 +203,7 @@ static void behind_a_partial_job(void **state)
     assert_ok(umdStreamCreate(guilty, UMD_STREAM_COPY, 0, &copy));
     assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &other));
     assert_ok(umdMemAlloc(guilty, B, 0, 0, &p));
-    assert_ok(umdMemAlloc(f->ctx, 4u << 20, 0, UMD_MEM_SYSTEM, &big));
+    assert_ok(umdMemAlloc(f->ctx, 8u << 20, 0, UMD_MEM_SYSTEM, &big));
     assert_ok(umdMemAlloc(f->ctx, B, 0, 0, &small));
     assert_ok(umdMemAlloc(f->ctx, B, 0, 0, &beside));
     assert_ok(umdMemset(f->stream, small, 1, 4, B));
@@ -215,7 +215,7 @@ static void behind_a_partial_job(void **state)
         st = umdStreamSynchronize(copy, 100000);
     assert_st(st, UMD_ERR_WAIT_STALLED);
     for (int i = 0; i < 40; i++)
-        assert_ok(umdMemset(f->stream, big, 2, 4, 4u << 20));
+        assert_ok(umdMemset(f->stream, big, 2, 4, 8u << 20));
     assert_ok(umdMemset(f->stream, small, 2, 4, B));
     assert_ok(umdMemset(other, beside, 3, 4, B));
     assert_st(umdStreamSynchronize(copy, UMD_TIMEOUT_INFINITE), UMD_ERR_HW_HANG);

@@ -409,6 +409,32 @@ static void poll_of_endless(void **state)
     assert_true(st == UMD_STATUS_TIMEOUT_PROGRESS || st == UMD_ERR_WAIT_STALLED || (st == UMD_ERR_HW_SPIN && !fx_stepped()));
 }
 
+/* Workgroups that retire in bursts, under the shortest watchdog: no look between two bursts calls the job stalled (B6). */
+static void bursts_are_progress(void **state)
+{
+    umdInitDesc desc = fx_desc();
+    umdStatus st = UMD_ERR_WAIT_QUEUED;
+    int looks = 0;
+    struct fx f = { 0 };
+
+    (void)state;
+    desc.watchdog_ns = 1000000;
+    assert_ok(umdInit(&desc));
+    assert_ok(umdDeviceGet(0, &f.dev));
+    assert_ok(umdContextCreate(f.dev, &f.ctx));
+    assert_ok(umdModuleLoadFile(f.ctx, fx_kernel_path(), &f.mod));
+    assert_ok(umdStreamCreate(f.ctx, UMD_STREAM_COMPUTE, 0, &f.stream));
+    umdDevicePtr p = fx_alloc(&f, 4096);
+    assert_ok(fx_launch(f.stream, fx_kernel(&f, "slow"), &(struct fx_args){ p, 0, 40000, 1024 }, 512)); /* 128 at a time, some 460 us each */
+    for (; st != UMD_SUCCESS; looks++) {
+        st = umdStreamSynchronize(f.stream, 50000);
+        if (st != UMD_SUCCESS && st != UMD_ERR_WAIT_QUEUED)
+            assert_st(st, UMD_STATUS_TIMEOUT_PROGRESS);
+    }
+    assert_true(looks > 20 || !fx_stepped());
+    assert_ok(umdShutdown());
+}
+
 /* ---- Callbacks and the end of a context ---- */
 
 struct last_word { _Atomic(int) count; _Atomic(int32_t) code; };
@@ -474,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(destroyed_when_told, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(full_is_no_error, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(poll_of_endless, fx_setup, fx_teardown),
+        cmocka_unit_test(bursts_are_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

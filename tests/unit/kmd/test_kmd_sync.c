@@ -188,6 +188,38 @@ static void test_first_look(void **state)
     assert_int_equal(wait_point(env, t, 2, FOREVER, &w), 0);
 }
 
+/* A job that goes on after each pause may pause as long again; for twice as long it may not, nor beyond the watchdog's time. */
+static void test_pauses(void **state)
+{
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    uint32_t t = syncobj(env, 0);
+    struct drm_petrel_wait w;
+    uint64_t ib = ib_begin(env);
+    for (uint64_t step = 1; step <= 3; step++) {
+        ib_wait(env, VA_B, step);
+        ib_fill(env, VA_A, 4096, 5);
+    }
+    ib_wait(env, VA_B, 4);
+    assert_int_equal(exec(env, s.q[0], ib, 0, 0, t, 1), 0);
+    for (uint64_t step = 1; step <= 3; step++) { /* 4 ms before each step; an eighth of the watchdog's time is 2.5 ms */
+        assert_int_equal(wait_point(env, t, 1, 2000000, &w), -ETIME);
+        assert_int_equal(w.stage, DRM_PETREL_STAGE_RUNNING);
+        assert_int_equal(wait_point(env, t, 1, 2000000, &w), -ETIME);
+        assert_int_equal(w.stage, step == 1 ? DRM_PETREL_STAGE_STALLED : DRM_PETREL_STAGE_RUNNING);
+        assert_int_equal(w.progress, (step - 1) * 4);
+        __atomic_store_n(s.pf, step, __ATOMIC_RELEASE);
+    }
+    assert_int_equal(wait_point(env, t, 1, 4000000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_RUNNING);
+    assert_int_equal(wait_point(env, t, 1, 10000000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_STALLED);
+    assert_int_equal(w.progress, 12);
+    __atomic_store_n(s.pf, 4, __ATOMIC_RELEASE);
+    assert_int_equal(wait_point(env, t, 1, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, 0);
+}
+
 /* The high queue's job was submitted last and goes first once the ring is free; equals take turns. */
 static void test_priority(void **state)
 {
@@ -350,7 +382,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         THREADED(test_core), STEPPED(test_core), THREADED(test_timeline), THREADED(test_cross_queue), STEPPED(test_cross_queue),
-        THREADED(test_stages), STEPPED(test_stages), STEPPED(test_first_look), STEPPED(test_priority), THREADED(test_queue_full), STEPPED(test_queue_full),
+        THREADED(test_stages), STEPPED(test_stages), STEPPED(test_first_look), STEPPED(test_pauses), STEPPED(test_priority), THREADED(test_queue_full), STEPPED(test_queue_full),
         THREADED(test_destroy), STEPPED(test_destroy), THREADED(test_dependency_fails), STEPPED(test_dependency_fails),
         THREADED(test_close_in_flight), STEPPED(test_close_in_flight),
         THREADED(test_remove_in_flight), STEPPED(test_remove_in_flight),
