@@ -47,11 +47,65 @@ static const char *done_about(const umdErrorDetail *d, const struct drm_petrel_e
 }
 
 struct scene {
+    struct umd_context *ctx;           /* NULL: unknown */
     const struct umd_stream *stream;   /* NULL: unknown */
     const struct umd_job *job;         /* NULL: unknown */
     const struct umd_location *at;     /* NULL: unknown */
     const struct drm_petrel_event *event; /* NULL: from a fence */
 };
+
+/* The allocation that an address was meant for, as far as the context's table of them tells; "misuse" names the mistake. */
+static void add_allocation(umdErrorDetail *d, const struct umd_address *a, uint64_t va)
+{
+    if (a->freed.va)
+        add_figure(d, "misuse=use_after_free freed=0x%" PRIx64 " freed_B=%" PRIu64 " freed_offset_B=%" PRIu64 " freed_ns=%" PRIu64 " freed_by_tid=%u",
+                   a->freed.va, a->freed.size_B, va - a->freed.va, a->freed.when_ns, a->freed.tid);
+    else if (a->overrun_B || a->underrun_B)
+        add_figure(d, "misuse=%s", a->overrun_B ? "overrun" : "underrun");
+    else if (a->owner_context)
+        add_figure(d, "misuse=other_context owner_context=%" PRIu64, a->owner_context);
+    if (a->live_va)
+        add_figure(d, "allocation=0x%" PRIx64 " allocation_B=%" PRIu64, a->live_va, a->live_B);
+    if (a->overrun_B)
+        add_figure(d, "overrun_B=%" PRIu64, a->overrun_B);
+    else if (a->underrun_B)
+        add_figure(d, "underrun_B=%" PRIu64, a->underrun_B);
+    else if (a->live_va)
+        add_figure(d, "allocation_offset_B=%" PRIu64, va - a->live_va);
+}
+
+static void say_allocation(umdErrorDetail *d, const struct umd_address *a)
+{
+    char text[200];
+
+    if (a->freed.va) {
+        const double ms = d->mono_ns > a->freed.when_ns ? (double)(d->mono_ns - a->freed.when_ns) / 1e6 : 0.0;
+        snprintf(text, sizeof(text), "The address is in an allocation of %" PRIu64 " bytes that thread %u freed %.3g ms before: used after free.",
+                 a->freed.size_B, a->freed.tid, ms);
+        add_text(d, text);
+    }
+    if (a->overrun_B || a->underrun_B) {
+        const uint64_t far_B = a->overrun_B + a->underrun_B; /* one of them is 0 */
+        snprintf(text, sizeof(text), "The address is %s%" PRIu64 " byte%s %s of an allocation of %" PRIu64 " bytes.", a->freed.va ? "also " : "", far_B,
+                 far_B == 1 ? "" : "s", a->overrun_B ? "behind the end" : "before the start", a->live_B);
+        add_text(d, text);
+    } else if (a->owner_context) {
+        snprintf(text, sizeof(text), "Context %" PRIu64 " has an allocation at this address.", a->owner_context);
+        add_text(d, text);
+    }
+}
+
+static void add_memory(umdErrorDetail *d, const struct scene *sc)
+{
+    struct umd_address address;
+    umdFigure va;
+
+    if (!sc->ctx || (d->code != UMD_ERR_HW_PAGE_FAULT && d->code != UMD_ERR_HW_ACCESS_FAULT) || !umdErrorDetailFigure(d, "va", &va))
+        return;
+    umd_memory_look(sc->ctx, va.uint_value, &address);
+    add_allocation(d, &address, va.uint_value);
+    say_allocation(d, &address);
+}
 
 static void complete(umdErrorDetail *d, const struct scene *sc)
 {
@@ -64,11 +118,10 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
         add_figure(d, "kernel=%s", sc->job->name);
     if (sc->at && sc->at->line)
         add_figure(d, "source=%s:%u", sc->at->file, sc->at->line);
+    add_memory(d, sc);
     add_figure(d, "done=%s", done_about(d, sc->event)); /* before what may be left out for want of room */
     if (sc->at && sc->at->function[0])
         add_figure(d, "function=%s", sc->at->function);
-    if (sc->at)
-        add_figure(d, "module=%s module_offset=0x%" PRIx64, sc->at->module, sc->at->offset);
     if (sc->stream)
         add_figure(d, "stream=%u", sc->stream->number);
     if (sc->job) {
@@ -77,6 +130,8 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
             add_figure(d, "launch=%" PRIu64 " grid=%ux%ux%u block=%ux%ux%u", sc->job->launch, sc->job->grid[0], sc->job->grid[1],
                        sc->job->grid[2], sc->job->block[0], sc->job->block[1], sc->job->block[2]);
     }
+    if (sc->at)
+        add_figure(d, "module=%s module_offset=0x%" PRIx64, sc->at->module, sc->at->offset);
     if (sc->job && sc->job->name[0] && sc->at && sc->at->line)
         snprintf(text, sizeof(text), "It was kernel %s at %s:%u.", sc->job->name, sc->at->file, sc->at->line);
     else if (sc->job && sc->job->name[0])
@@ -264,7 +319,7 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     struct umd_stream *stream = ctx ? find_stream(ctx, ev->queue_id) : NULL;
     struct umd_location at;
     struct umd_job job;
-    struct scene sc = { .stream = stream, .event = ev };
+    struct scene sc = { .ctx = ctx, .stream = stream, .event = ev };
     const uint64_t callers_context = umd_record_get_context(); /* stepped: events come inside calls of other contexts */
     umdErrorDetail d = ev->record;
 
@@ -363,7 +418,7 @@ static void await_event(struct umd_stream *s, bool own, const umdErrorDetail *d)
 static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d)
 {
     struct umd_job job;
-    struct scene sc = { .stream = s };
+    struct scene sc = { .ctx = s->ctx, .stream = s };
     uint64_t point = ((const struct drm_petrel_sync *)(uintptr_t)w->syncs_ptr)->point;
 
     if (umd_stream_find_job(s, 0, point, &job))

@@ -13,6 +13,7 @@
 UMD_LOG_MODULE("umd.mem");
 
 enum { PAGE_B = 4096, HUGE_B = 2 << 20, SLOTS_PER_PAGE = PAGE_B / 8 };
+enum { REACH_MIN_B = 64 * 1024 }; /* so far from an allocation, or as far as it is large, an address may have been meant for it */
 
 static uint64_t round_up(uint64_t v, uint64_t to)
 {
@@ -152,12 +153,12 @@ static void remove_locked(struct umd_memory *m, uint32_t i)
     m->count--;
 }
 
-/* The newest freed allocation that held ptr. */
+/* The newest freed allocation that held ptr; its last page was all its own. */
 static bool find_freed_locked(const struct umd_memory *m, uint64_t ptr, struct umd_freed *out)
 {
     for (uint32_t k = 1; k <= UMD_FREED_KEPT; k++) {
         const struct umd_freed *f = &m->freed[(m->freed_next - k) % UMD_FREED_KEPT];
-        if (f->va && ptr >= f->va && ptr - f->va < f->size_B) {
+        if (f->va && ptr >= f->va && ptr - f->va < round_up(f->size_B, PAGE_B)) {
             *out = *f;
             return true;
         }
@@ -243,6 +244,41 @@ void umd_memory_unpin(struct umd_context *ctx, struct umd_alloc_entry *e)
     if (!--e->pins)
         umd_cond_broadcast(&ctx->mem_changed);
     umd_mutex_unlock(&ctx->mem_lock);
+}
+
+/* The live allocation at va, or the nearer of those beside it, if it is within reach. */
+static void look_beside_locked(const struct umd_memory *m, uint64_t va, struct umd_address *out)
+{
+    uint32_t i = find_locked(m, va);
+    const struct umd_alloc_entry *above = i < m->count ? m->live[i] : NULL, *below = i ? m->live[i - 1] : NULL;
+
+    if (above && above->bo.va <= va) { /* holds it */
+        below = above;
+        above = NULL;
+    }
+    const uint64_t end = below ? below->bo.va + below->size_B : 0;
+    const uint64_t over_B = below && va >= end ? va - end + 1 : 0, under_B = above ? above->bo.va - va : 0;
+    const bool before = above && (!below || under_B < over_B);
+    const struct umd_alloc_entry *e = before ? above : below;
+    const uint64_t far_B = before ? under_B : over_B;
+    if (!e || far_B > (e->size_B > REACH_MIN_B ? e->size_B : REACH_MIN_B))
+        return;
+    out->live_va = e->bo.va;
+    out->live_B = e->size_B;
+    out->overrun_B = before ? 0 : over_B;
+    out->underrun_B = before ? under_B : 0;
+}
+
+void umd_memory_look(struct umd_context *ctx, uint64_t va, struct umd_address *out)
+{
+    *out = (struct umd_address){ 0 };
+    umd_mutex_lock(&ctx->mem_lock);
+    look_beside_locked(&ctx->mem, va, out);
+    const bool inside = out->live_va && !out->overrun_B && !out->underrun_B;
+    const bool freed = !inside && find_freed_locked(&ctx->mem, va, &out->freed);
+    umd_mutex_unlock(&ctx->mem_lock);
+    if (!out->live_va && !freed)
+        out->owner_context = other_owner(ctx, va);
 }
 
 /* ---- Allocate, free, map ---- */

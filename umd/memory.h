@@ -60,6 +60,15 @@ void umd_memory_fini(struct umd_context *ctx);
 UMD_MUST_CHECK umdStatus umd_memory_pin(struct umd_context *ctx, umdDevicePtr ptr, uint64_t size_B, const char *what, struct umd_alloc_entry **out);
 void umd_memory_unpin(struct umd_context *ctx, struct umd_alloc_entry *e);
 
+/** What an address that the device could not touch has to do with the context's allocations; 0 where something does not apply. */
+struct umd_address {
+    uint64_t live_va, live_B;           /* the live allocation that holds it, or the nearest one that it may have been meant for */
+    uint64_t overrun_B, underrun_B;     /* so far behind the end of that (1: the byte behind it), or before its start; both 0: inside */
+    struct umd_freed freed;             /* else the youngest freed one that held it */
+    uint64_t owner_context;             /* else another context that has a live one there */
+};
+void umd_memory_look(struct umd_context *ctx, uint64_t va, struct umd_address *out);
+
 UMD_MUST_CHECK umdStatus umd_readback_take(struct umd_context *ctx, struct umd_bo *bo_out);
 void umd_readback_give(struct umd_context *ctx, struct umd_bo *bo);
 

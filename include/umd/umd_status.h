@@ -253,7 +253,7 @@ typedef enum umdStatus {
     UMD_ERR_HW_HANG = -4000,
     /** The watchdog found the job running without progress beyond its budget: a loop that does not end. Look at the loop at kernel and line in the record; rebuild the context. */
     UMD_ERR_HW_SPIN = -4001,
-    /** A kernel or copy touched an address that is not mapped in its address space. See address, access, kernel and line in the record, and the nearest allocation. */
+    /** A kernel or copy touched an address that is not mapped in its address space. See address, access, kernel and line in the record, and the allocation: misuse= tells use after free, overrun and underrun apart. */
     UMD_ERR_HW_PAGE_FAULT = -4002,
     /** A kernel or copy touched mapped memory in a way that its page forbids. See address, access and rights in the record. */
     UMD_ERR_HW_ACCESS_FAULT = -4003,

@@ -105,10 +105,28 @@ static void use_after_free(void)
     case_end(&s);
 }
 
+/* Twice as many elements as there is room for: the last workgroups write behind the allocation. */
+static void overrun(void)
+{
+    struct scene s;
+    umdErrorDetail detail = { .size_B = sizeof(detail) };
+    umdFigure far = { 0 };
+
+    case_start(&s, NULL);
+    umdDevicePtr ptr = case_alloc(&s, 64 * 1024);
+    MUST(case_launch(&s, "add", (struct case_args){ .dst = ptr, .a = 1, .n = 32 * 1024 }, 1024));
+    GIVES(umdStreamSynchronize(s.stream, UMD_TIMEOUT_INFINITE), UMD_ERR_HW_PAGE_FAULT);
+    MUST(umdGetLastErrorDetail(&detail));
+    if (!umdErrorDetailFigure(&detail, "overrun_B", &far))
+        case_wrong("the record does not say by how much: %s", detail.figures);
+    case_end(&s);
+}
+
 const struct umd_case memory_cases[] = {
     { "out-of-memory", "a loop that never frees, until device memory is used up", out_of_memory },
     { "fragmentation", "enough memory is free, but not in one piece", fragmentation },
     { "double-free", "freed twice, an inner pointer, another context's, a copy that is too long", double_free },
     { "use-after-free", "a kernel writes to a buffer that was freed: a page fault", use_after_free },
+    { "overrun", "a kernel writes behind the end of a buffer: a page fault", overrun },
     { 0 },
 };

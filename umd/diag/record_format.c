@@ -84,8 +84,25 @@ static void add_where(struct page *p, const umdErrorDetail *d, const umdErrorSce
     paragraph(p, "where", text, 4);
 }
 
+/* What is to be done about a mistake that the figure "misuse" names; "" where there is none. Beside what the code asks for. */
+static const char *misuse_todo(const umdErrorDetail *d)
+{
+    static const struct { const char *misuse, *todo; } rows[] = {
+        { "use_after_free", "Used after free: free memory when the last launch that uses it has ended, and launch nothing with its address afterwards. " },
+        { "overrun", "An index ran over the end of an allocation: test it against the number of elements; sizes are in bytes. " },
+        { "underrun", "An index went below the start of an allocation: look for a subtraction that wraps around. " },
+        { "other_context", "Another context has memory at this address: a pointer is good in the context that allocated it. " },
+    };
+    umdFigure f;
+
+    for (size_t i = 0; umdErrorDetailFigure(d, "misuse", &f) && i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (!strcmp(f.text, rows[i].misuse))
+            return rows[i].todo;
+    return "";
+}
+
 /* The chain of causes; the last one is the first cause, told in full. Returns its code, 0 if there is none that can be read. */
-static umdStatus add_why(struct page *p, const umdErrorDetail *d)
+static umdStatus add_why(struct page *p, const umdErrorDetail *d, const char **misuse_out)
 {
     umdStatus first = UMD_SUCCESS;
     umdErrorDetail c;
@@ -110,6 +127,7 @@ static umdStatus add_why(struct page *p, const umdErrorDetail *d)
                      c.text, c.figures, place(&c, at, sizeof(at)));
         paragraph(p, label, text, c.cause.seq ? 1 : 7);
         first = (umdStatus)c.origin_code;
+        *misuse_out = misuse_todo(&c);
         id = c.cause;
     }
     return first;
@@ -188,7 +206,7 @@ static void add_scope(struct page *p, const umdErrorDetail *d)
     paragraph(p, "affects", text, 1);
 }
 
-static void add_next(struct page *p, const umdErrorDetail *d, umdStatus first)
+static void add_next(struct page *p, const umdErrorDetail *d, umdStatus first, const char *first_misuse)
 {
     static const char *const action[] = {
         [UMD_ACTION_NONE] = "nothing", [UMD_ACTION_RETRY] = "retry", [UMD_ACTION_FREE_RETRY] = "free memory, then retry",
@@ -196,8 +214,8 @@ static void add_next(struct page *p, const umdErrorDetail *d, umdStatus first)
         [UMD_ACTION_REBUILD_CONTEXT] = "rebuild the context", [UMD_ACTION_RESET_DEVICE] = "reset the device",
         [UMD_ACTION_ABORT] = "stop",
     };
-    char text[UMD_RECORD_TEXT + 200];
-    int n = snprintf(text, sizeof(text), "%s", umdStatusTodo((umdStatus)d->code));
+    char text[UMD_RECORD_TEXT + 400];
+    int n = snprintf(text, sizeof(text), "%s%s", misuse_todo(d), umdStatusTodo((umdStatus)d->code));
 
     if ((uint32_t)d->advice.action <= UMD_ACTION_ABORT)
         n += snprintf(text + n, sizeof(text) - (size_t)n, " (action: %s", action[d->advice.action]);
@@ -209,7 +227,7 @@ static void add_next(struct page *p, const umdErrorDetail *d, umdStatus first)
         snprintf(text + n, sizeof(text) - (size_t)n, ")");
     paragraph(p, "next", text, 4);
     if (first) { /* the cause is what has to be mended */
-        snprintf(text, sizeof(text), "For %s: %s", umdStatusName(first), umdStatusTodo(first));
+        snprintf(text, sizeof(text), "For %s: %s%s", umdStatusName(first), first_misuse, umdStatusTodo(first));
         paragraph(p, "", text, 3);
     }
 }
@@ -284,7 +302,7 @@ static size_t format(const umdErrorDetail *detail, char *buf, size_t size, bool 
 {
     struct page p = { .buf = buf, .size = size, .full = full };
     umdErrorScene scene = { .size_B = sizeof(scene) };
-    char text[200];
+    char text[UMD_RECORD_TEXT + 100];
 
     if (size)
         buf[0] = '\0';
@@ -292,13 +310,16 @@ static size_t format(const umdErrorDetail *detail, char *buf, size_t size, bool 
         return 0;
     const umdErrorScene *sc = umdGetErrorScene(detail->id, &scene) == UMD_SUCCESS ? &scene : NULL;
     add(&p, "%s (%d)\n", umdStatusName((umdStatus)detail->code), (int)detail->code);
-    paragraph(&p, "what", umdStatusString((umdStatus)detail->code), 3);
-    if (detail->origin_code != detail->code) {
-        snprintf(text, sizeof(text), "%s: %s", umdStatusName((umdStatus)detail->origin_code), umdStatusString((umdStatus)detail->origin_code));
-        paragraph(&p, "at first", text, 3);
+    const bool changed = detail->origin_code != detail->code; /* the record's own words are of what it was raised with */
+    paragraph(&p, "what", changed || !detail->text[0] ? umdStatusString((umdStatus)detail->code) : detail->text, 4);
+    if (changed) {
+        snprintf(text, sizeof(text), "%s: %s", umdStatusName((umdStatus)detail->origin_code),
+                 detail->text[0] ? detail->text : umdStatusString((umdStatus)detail->origin_code));
+        paragraph(&p, "at first", text, 4);
     }
     add_where(&p, detail, sc);
-    umdStatus first = add_why(&p, detail);
+    const char *first_misuse = "";
+    umdStatus first = add_why(&p, detail, &first_misuse);
     add_figures(&p, detail);
     if (full)
         add_hops(&p, detail);
@@ -314,7 +335,7 @@ static size_t format(const umdErrorDetail *detail, char *buf, size_t size, bool 
     add_scope(&p, detail);
     if (detail->end == UMD_RECORD_ABSORBED)
         paragraph(&p, "absorbed", detail->absorbed, 2);
-    add_next(&p, detail, first);
+    add_next(&p, detail, first, first_misuse);
     if (full)
         add_state(&p, detail, sc);
     size_t n = format_id(text, sizeof(text), detail->id);
