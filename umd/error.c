@@ -299,18 +299,14 @@ void umd_error_await_loss(struct umd_device *dev)
     umd_mutex_unlock(&dev->state_lock);
 }
 
-static void log_event(const struct drm_petrel_event *ev, const umdErrorDetail *d, const struct scene *sc)
+/* The record was logged where the failure was seen first; what was added to its figures since is told here, under its id. */
+static void note_completed(const char *what, const umdErrorDetail *before, const umdErrorDetail *d, uint64_t job_id)
 {
-    const char *name = sc->job && sc->job->name[0] ? sc->job->name : "-";
-    const char *file = sc->at && sc->at->line ? sc->at->file : "-";
+    const size_t n = strlen(before->figures);
+    const char *added = d->figures + (strncmp(d->figures, before->figures, n) == 0 ? n : 0);
 
-    if (ev->base.type == DRM_PETREL_EVENT_WARNING)
-        UMD_LOG(UMD_LOG_INFO, "warning told code=%s context=%" PRIu64 " job=%" PRIu64, umdStatusName(d->code), (uint64_t)ev->context_id,
-                (uint64_t)ev->job_id);
-    else
-        UMD_LOG(UMD_LOG_INFO, "failure told code=%s context=%" PRIu64 " stream=%u job=%" PRIu64 " kernel=%s source=%s:%u record=%08x:%u:%" PRIu64,
-                umdStatusName(d->code), (uint64_t)ev->context_id, sc->stream ? sc->stream->number : 0, (uint64_t)ev->job_id, name, file,
-                sc->at ? sc->at->line : 0, d->id.boot, d->id.pid, d->id.seq);
+    UMD_RECORD_NOTE(d, "%s told code=%s context=%" PRIu64 " job=%" PRIu64 " %s", what, umdStatusName((umdStatus)d->code), d->context_id, job_id,
+                    added + strspn(added, " "));
 }
 
 void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
@@ -331,7 +327,7 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
         sc.at = &at;
     complete(&d, &sc);
     add_hop(&d);
-    log_event(ev, &d, &sc);
+    note_completed(ev->base.type == DRM_PETREL_EVENT_WARNING ? "warning" : "failure", &ev->record, &d, ev->job_id);
     if (ev->base.type == DRM_PETREL_EVENT_LOST) {
         expect_all(dev);
         (void)umd_device_set_lost(dev, &d);
@@ -423,7 +419,9 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
 
     if (umd_stream_find_job(s, 0, point, &job))
         sc.job = &job;
+    const umdErrorDetail before = *d;
     complete(d, &sc);
+    note_completed("failure", &before, d, w->job_id);
     umd_mutex_lock(&s->ctx->dev->state_lock);
     if (is_context_failure(d->code) && umd_context_set_failed_locked(s->ctx, d))
         atomic_store(&s->ctx->failed_unread, false);

@@ -84,7 +84,7 @@ hang)
     run 3 --faults 'hw.cu.hang[nth=20]=fire' --log log
     says err '^  record +[0-9a-f]{8}:[0-9]+:[0-9]+ in the log log$'
     id=$(sed -n 's/^  record \([^ ]*\) .*/\1/p' err) # one spelling: the id finds each line that names it
-    says log "failure told .*record=$id[^0-9]" "\"petrel.record\":\"$id\""
+    says log "failure told .* kernel=mlp_grad_weights1 source=mlp.*\"petrel.record\":\"$id\"" "UMD_ERR_HW_HANG: .*\"petrel.record\":\"$id\""
     UMD_LOG_FILE=env.log run 3 --faults 'hw.cu.hang[nth=20]=fire'
     says err '^  record +[0-9a-f]{8}:[0-9]+:[0-9]+ in the log env.log$' ;;
 # The first copy of the set-up: whether the set-up or a step meets the hang, it is the device that failed, and no kernel.

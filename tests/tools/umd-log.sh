@@ -119,7 +119,7 @@ for key, r in raised.items():
     for other in (of(run)[key], of(dis)[key]):
         same(r, other, "Timestamp", "SeverityText", "Resource")
         same(a, other["Attributes"], "petrel.code_name", "petrel.code", "petrel.context_id")
-        assert other["Body"].split(" ring=")[0] == r["Body"].split(" ring=")[0]
+        assert other["Body"].startswith(r["Body"].split(" ring=")[0]) # kernel and line may follow
     same(a, b, "petrel.figures")
     same(r, of(run)[key], "Body")
     same(r, of(dis)[key], "InstrumentationScope")
@@ -213,11 +213,13 @@ errors)
     UMD_LOG_FILE=run.log training 3 --faults "$hang"
     ul 0 errors run.log; silent
     says out '^[0-9]+ error records?, ' '^first cause: UMD_ERR_HW_HANG ' 'UMD_ERR_HW_HANG \(-4000\)  <== first cause$' '^ *\|? *what +The watchdog' \
-        ' where +kmd\.reset raise_guilty_locked \(reset\.c:[0-9]+\), process [0-9]+ thread [0-9]+ context 1' ' figures .*job=' ' next +Look at kernel'
+        ' where +kmd\.reset raise_guilty_locked \(reset\.c:[0-9]+\), process [0-9]+ thread [0-9]+ context 1' ' figures .*job=' ' next +Look at kernel' \
+        ' kernel +mlp_[a-z_0-9]+ at mlp(_args)?\.[ch]:[1-9][0-9]*$' ' added +kernel=mlp_[a-z_0-9]+ source=mlp'
     mv out out_text
     ul 0 errors --json run.log
     json 'r = json.load(sys.stdin); f = [x for x in r["records"] if x["first_cause"]]
 assert len(f) == 1 and f[0]["code_name"] == "UMD_ERR_HW_HANG" and f[0]["record"] == r["first_cause"] and f[0]["next"] and r["errors"] >= 1 and r["swallowed"] == 0
+assert " at mlp" in f[0]["kernel"] and "stream=" in f[0]["added"]
 told = any("ended UMD_ERR_HW_HANG: end=delivered" in l for l in open("run.log"))
 assert not told or f[0]["end"] == "delivered" and f[0]["hops"] and all(h["layer"] and h["line"] for h in f[0]["hops"])
 assert all(x["cause"] == r["first_cause"] and x["cause_found"] for x in r["records"] if x["code_name"] == "UMD_ERR_EXEC_CANCELLED")'

@@ -8,6 +8,7 @@
 #include "../umd-log/ring.h"
 #include "../umd-log/story.h"
 #include "explain.h"
+#include "record.h"
 #include "umd-tool.h"
 
 #define CHAIN_MAX 12u
@@ -79,13 +80,17 @@ static void put_linked(const char *label, const struct story *s)
 static void put_story(const struct story *s)
 {
     const struct umd_status_info *info = umd_status_info((umdStatus)s->raised.code);
-    char id[48], when[40], text[400], path[1200];
+    char id[48], when[40], text[700], path[1200];
 
     log_id_format(s->id, id);
     log_time_format(s->raised.real_ns, when);
     printf("record %s: %s%s\n", id, story_code_name(s), s->has_raised ? "" : " (the line that raised it is not in what was read)");
     explain_paragraph("what", info ? info->when : "A code that this version does not know.");
     explain_paragraph("told", story_message(s));
+    if (story_kernel(s, text, sizeof(text)))
+        explain_paragraph("kernel", text);
+    if (s->added)
+        explain_paragraph("added", s->added);
     explain_paragraph("at", when);
     put_place(s);
     if (story_path(s, path, sizeof(path)))
@@ -118,7 +123,7 @@ static void put_story(const struct story *s)
         explain_paragraph("end", text);
     }
     if (info) {
-        snprintf(text, sizeof(text), "%s (umd-explain %s tells more)", info->todo, info->name);
+        snprintf(text, sizeof(text), "%s%s (umd-explain %s tells more)", umd_misuse_todo(s->added ? s->added : s->raised.message), info->todo, info->name);
         explain_paragraph("next", text);
     }
 }
@@ -144,6 +149,7 @@ static struct json_object *story_json(const struct story *s)
     json_add_number(o, "context_id", (int64_t)s->raised.context_id);
     json_add_number(o, "times", (int64_t)s->times);
     json_add_text(o, "end", end_word(s));
+    json_add_text(o, "added", s->added);
     return o;
 }
 

@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "filter.h"
 #include "print.h"
+#include "record.h"
 #include "story.h"
 
 #define DEPTH_MAX 24    /* deeper children are told as a count */
@@ -92,16 +93,27 @@ static void split(const struct story *s, char *what, size_t what_size, const cha
     snprintf(what, what_size, "%.*s", (int)n, text);
 }
 
+/* Kernel, source line and more were found out by a layer above the one that raised. */
+static void put_added(const char *prefix, const struct story *s)
+{
+    char text[256];
+
+    if (story_kernel(s, text, sizeof(text)))
+        paragraph(prefix, "kernel", text);
+    if (s->added)
+        paragraph(prefix, "added", s->added);
+}
+
 static void put_next(const char *prefix, const struct story *s)
 {
     static const char *const action[] = { "nothing", "retry", "free memory, then retry", "change an argument", "skip the work",
                                           "rebuild the context", "reset the device", "stop" };
-    char text[700];
+    char text[900];
 
     if (!s->raised.code)
         return;
     umdAdvice a = umdStatusAdvice((umdStatus)s->raised.code);
-    snprintf(text, sizeof(text), "%s%s%s%s", umdStatusTodo((umdStatus)s->raised.code), a.action <= UMD_ACTION_ABORT ? " (action: " : "",
+    snprintf(text, sizeof(text), "%s%s%s%s%s", umd_misuse_todo(s->added ? s->added : s->raised.message), umdStatusTodo((umdStatus)s->raised.code), a.action <= UMD_ACTION_ABORT ? " (action: " : "",
              a.action <= UMD_ACTION_ABORT ? action[a.action] : "", a.action <= UMD_ACTION_ABORT ? ")" : "");
     paragraph(prefix, "next", text);
 }
@@ -138,6 +150,7 @@ static void put_body(const struct errors *e, const struct story *s, const char *
     paragraph(prefix, "what", what);
     put_where(e, prefix, s);
     paragraph(prefix, "figures", figures);
+    put_added(prefix, s);
     put_path(e, prefix, s);
     put_end(prefix, s);
     if (s->cause_missing) {
@@ -269,7 +282,7 @@ static struct json_object *story_json(const struct errors *e, const struct story
 {
     static const char *const end[] = { "open", "delivered", "absorbed", "swallowed" };
     struct json_object *o = json_object_new_object();
-    char id[48];
+    char id[48], kernel[256];
 
     log_id_format(s->id, id);
     json_add_text(o, "record", id);
@@ -286,6 +299,9 @@ static struct json_object *story_json(const struct errors *e, const struct story
     json_add_text(o, "end_text", s->end_text);
     json_add_text(o, "api", s->api);
     json_add_text(o, "code_out", s->out_code);
+    if (story_kernel(s, kernel, sizeof(kernel)))
+        json_add_text(o, "kernel", kernel);
+    json_add_text(o, "added", s->added);
     json_add_text(o, "file", log_set_path(e->set, s->raised.source));
     if (s->raised.code) {
         json_add_text(o, "what", umdStatusString((umdStatus)s->raised.code));

@@ -75,7 +75,11 @@ bool log_parse_run(struct log_rec *rec, const char *line, size_t n)
     size_t k = s ? strcspn(s, " ") : 0;
     if (k > 1 && s[k - 1] == ':') {
         rec->module = log_rec_text(rec, s, k - 1);
-        rec->message = log_rec_text(rec, s + k + (s[k] == ' '), strlen(s + k + (s[k] == ' ')));
+        s += k + (s[k] == ' ');
+        const char *record = strstr(s, " | record "); /* a line that belongs to one */
+        if (record && log_id_parse(record + 10, strlen(record + 10), &rec->id))
+            rec->pid = rec->id.pid;
+        rec->message = log_rec_text(rec, s, rec->id.seq ? (size_t)(record - s) : strlen(s));
         return true;
     }
     (void)log_rec_begin(rec, 1);

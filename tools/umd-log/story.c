@@ -218,6 +218,33 @@ static bool take_end(struct story *s, const struct log_rec *rec)
     return true;
 }
 
+/* "failure told code=C context=N job=N kernel=K source=FILE:LINE ...": what the layer above added to the record's figures. */
+static bool take_added(struct story *s, const struct log_rec *rec)
+{
+    const char *from = log_figures_of(rec->message);
+
+    while (begins(from, "code=") || begins(from, "context=") || begins(from, "job=")) { /* of what it is told, which the raise has as well */
+        from += strcspn(from, " ");
+        from += strspn(from, " ");
+    }
+    return set_text(&s->added, from);
+}
+
+bool story_kernel(const struct story *s, char *buf, size_t size)
+{
+    char name[100], source[100];
+
+    /* A disaster log has them among the record's own. */
+    const char *from = s->added && log_figure_get(s->added, "kernel", name, sizeof(name)) ? s->added : s->raised.message;
+
+    buf[0] = '\0';
+    if (!from || !log_figure_get(from, "kernel", name, sizeof(name)) || strcmp(name, "-") == 0)
+        return false;
+    const bool line = log_figure_get(from, "source", source, sizeof(source));
+    snprintf(buf, size, "%s%s%s", name, line ? " at " : "", line ? source : "");
+    return true;
+}
+
 bool story_book_add(struct story_book *book, const struct log_rec *rec)
 {
     if (!rec->id.seq)
@@ -231,6 +258,9 @@ bool story_book_add(struct story_book *book, const struct log_rec *rec)
         return false;
     if (begins(rec->message, "ended ") || begins(rec->message, "absorbed ") || begins(rec->message, "a record was swallowed")) {
         if (!take_end(s, rec))
+            return false;
+    } else if (begins(rec->message, "failure told ") || begins(rec->message, "warning told ")) {
+        if (!take_added(s, rec))
             return false;
     } else if (*rec->code_name && begins(rec->message, rec->code_name)) {
         return take_raise(s, rec);
@@ -354,6 +384,7 @@ void story_book_finish(struct story_book *book)
         log_rec_finish(&s->raised);
         free(s->end_text);
         free(s->api);
+        free(s->added);
         free(s->out_code);
         free(s->hops);
         free(s->hop_text);

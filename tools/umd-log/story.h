@@ -21,6 +21,7 @@ struct story {
     enum { STORY_OPEN, STORY_DELIVERED, STORY_ABSORBED, STORY_SWALLOWED } end;
     char *end_text;             /* who got it, or why it was absorbed; NULL: not told */
     char *api;                  /* the public call; NULL: not told */
+    char *added;                /* figures that became known after the raise: kernel, source line, stream ...; NULL: none were told */
     char *out_code;             /* name of the code that it left with; NULL: the one it was raised with */
     struct story_hop *hops;
     uint32_t hop_count;
@@ -48,6 +49,8 @@ bool story_book_link(struct story_book *book);
 struct story *story_find(const struct story_book *book, umdRecordId id);
 void story_book_finish(struct story_book *book);
 
+/* "NAME at FILE:LINE" of the kernel that it was; false, "" in buf: none was told. */
+bool story_kernel(const struct story *s, char *buf, size_t size);
 /* ERROR or worse as it was raised; what an owner asked for (INFO, WARN) is none. */
 bool story_is_error(const struct story *s);
 const char *story_code_name(const struct story *s);

@@ -120,6 +120,9 @@ void umd_record_store_put(const umdErrorDetail *rec);
 uint32_t umd_record_store_raised(const umdErrorDetail *rec, umdErrorNote before[UMD_SCENE_ERRORS]);
 void umd_record_store_imported(const umdErrorDetail *rec);
 bool umd_record_store_get(umdRecordId id, umdErrorDetail *out);
+/* It was exported, to be imported again here or elsewhere; until then its end is not the end of its story. */
+void umd_record_store_set_travels(umdRecordId id, bool travels);
+bool umd_record_store_travels(umdRecordId id);
 /* record_count.c */
 enum umd_record_counter { UMD_COUNT_RAISED, UMD_COUNT_DELIVERED, UMD_COUNT_ABSORBED, UMD_COUNT_SWALLOWED, UMD_COUNT_RETRIED, UMD_COUNT_UNLOGGED,
                           UMD_COUNT_COUNT };

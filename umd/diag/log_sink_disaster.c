@@ -130,7 +130,8 @@ void umd_log_disaster_settle(struct umd_log_sink *s, bool all)
         if (!w->used)
             continue;
         (void)umd_record_store_get(w->detail.id, &w->detail);
-        if (all || w->detail.end != UMD_RECORD_OPEN || now - w->mono_ns > WAIT_NS)
+        const bool over = w->detail.end != UMD_RECORD_OPEN && !umd_record_store_travels(w->detail.id);
+        if (all || over || now > w->mono_ns + WAIT_NS)
             settle(s, w);
     }
 }

@@ -183,6 +183,10 @@ size_t umd_log_format_run(struct umd_log_sink *s, struct umd_log_line *line, cha
         umd_out_str(&o, line->module);
         UMD_OUT_LIT(&o, ": ");
         out_without_addresses(&o, umd_log_line_message(line));
+        if (line->record.seq) {
+            UMD_OUT_LIT(&o, " | record ");
+            umd_out_record_id(&o, line->record);
+        }
     }
     umd_out_char(&o, '\n');
     return o.len;

@@ -74,6 +74,18 @@ UMD_API void umd_record_set_largest_fit(uint64_t size_B);
  */
 UMD_API void umd_record_pin(const umdErrorDetail *detail, bool device);
 
+/**
+ * What became known of a failure after its raise, by who completed the record: one line at INFO under the record's id, also in the emergency
+ * ring where the failure is an error. fmt: a few words, then figures, of which texts are quoted already. It is no second telling of the failure.
+ */
+#define UMD_RECORD_NOTE(detail_, fmt_, ...)                                                                \
+    ((void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__)),                                                \
+     umd_record_note(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (detail_), fmt_, ##__VA_ARGS__))
+UMD_API void umd_record_note(umdLogModule *module, const char *func, const char *file, int line, const umdErrorDetail *detail,
+                             const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/** What is to be done about the mistake that the figure "misuse" of a record names, a sentence and a blank; "": none. Static string, pure. */
+UMD_API const char *umd_misuse_todo(const char *figures);
+
 /* ---- Crossing a carrier ---- */
 
 /** A fresh record scope on this thread, and the outer one back. Nest at most 4. */

@@ -14,6 +14,7 @@ bool umd_record_export(umdErrorDetail *detail_out)
         return false;
     struct umd_record_scope *s = umd_record_scope_of(t);
     *detail_out = s->rec;
+    umd_record_store_set_travels(detail_out->id, true); /* before it seems to be at its end */
     umd_record_end(s, UMD_RECORD_DELIVERED);
     return true;
 }
@@ -93,6 +94,7 @@ umdStatus umd_record_import(const umdErrorDetail *detail)
     t->last_nested = false;
     umd_record_count(UMD_COUNT_RAISED, copy.code, 1); /* raised as far as this side can tell: it has to end here too */
     umd_record_store_imported(&copy);
+    umd_record_store_set_travels(copy.id, false);
     umd_scene_met(t, copy.id);
     return (umdStatus)copy.code;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* record_end.c - the end of a record: delivered, absorbed or swallowed; counted, kept, and told in one line of the log. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "diag_internal.h"
+#include "emergency.h"
 
 UMD_LOG_MODULE("diag.record");
 
@@ -73,6 +75,25 @@ void umd_record_log_end(umdLogModule *module, const umdErrorDetail *rec, umdReco
     });
 }
 
+void umd_record_note(umdLogModule *module, const char *func, const char *file, int line, const umdErrorDetail *d, const char *fmt, ...)
+{
+    char message[1200];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof(message), fmt, ap);
+    va_end(ap);
+    if (d->advice.severity >= UMD_SEVERITY_ERROR)
+        umd_emergency_put(&(struct umd_emergency_note){ .module = module->name, .func = func, .file = file,
+            .line = (uint32_t)line, .lifecycle = true, .context_id = d->context_id, .record = d->id, .message = message });
+    if ((int)UMD_LOG_INFO > atomic_load_explicit(&module->level, memory_order_relaxed))
+        return;
+    umd_log_text(&(struct umd_log_text){
+        .level = UMD_LOG_INFO, .module = module->name, .func = func, .file = file, .line = (uint32_t)line, .context_id = d->context_id,
+        .record = d->id, .message = message,
+    });
+}
+
 /* ---- Swallowed: a defect of ours ---- */
 
 static bool abort_on_swallow;
@@ -134,6 +155,7 @@ void umd_record_drop(umdErrorDetail *detail, const char *why)
     umd_record_count(UMD_COUNT_DELIVERED, detail->code, -1);
     umd_record_count(UMD_COUNT_ABSORBED, detail->code, 1);
     umd_record_store_put(detail);
+    umd_record_store_set_travels(detail->id, false);
     if (!detail->repeat || umd_power_of_ten(detail->repeat))
         umd_record_log_end(&umd_log_this_module, detail, UMD_RECORD_ABSORBED);
 }

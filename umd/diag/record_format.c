@@ -65,6 +65,23 @@ static size_t format_id(char *buf, size_t size, umdRecordId id)
     return n > 0 ? (size_t)n : 0;
 }
 
+const char *umd_misuse_todo(const char *figures)
+{
+    static const struct { const char *misuse, *todo; } rows[] = {
+        { "use_after_free", "Used after free: free memory when the last launch that uses it has ended, and launch nothing with its address afterwards. " },
+        { "overrun", "An index ran over the end of an allocation: test it against the number of elements; sizes are in bytes. " },
+        { "underrun", "An index went below the start of an allocation: look for a subtraction that wraps around. " },
+        { "other_context", "Another context has memory at this address: a pointer is good in the context that allocated it. " },
+    };
+    umdFigure f;
+
+    while (umdFigureNext(&figures, &f))
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+            if (!strcmp(f.key, "misuse") && !strcmp(f.text, rows[i].misuse))
+                return rows[i].todo;
+    return "";
+}
+
 /* ---- What both forms have ---- */
 
 static void add_where(struct page *p, const umdErrorDetail *d, const umdErrorScene *scene)
@@ -82,23 +99,6 @@ static void add_where(struct page *p, const umdErrorDetail *d, const umdErrorSce
         n += snprintf(text + n, sizeof(text) - (size_t)n, "context %" PRIu64 ", ", d->context_id);
     snprintf(text + n, sizeof(text) - (size_t)n, "thread %u, seen in module %s by %s", d->tid, d->module, place(d, at, sizeof(at)));
     paragraph(p, "where", text, 4);
-}
-
-/* What is to be done about a mistake that the figure "misuse" names; "" where there is none. Beside what the code asks for. */
-static const char *misuse_todo(const umdErrorDetail *d)
-{
-    static const struct { const char *misuse, *todo; } rows[] = {
-        { "use_after_free", "Used after free: free memory when the last launch that uses it has ended, and launch nothing with its address afterwards. " },
-        { "overrun", "An index ran over the end of an allocation: test it against the number of elements; sizes are in bytes. " },
-        { "underrun", "An index went below the start of an allocation: look for a subtraction that wraps around. " },
-        { "other_context", "Another context has memory at this address: a pointer is good in the context that allocated it. " },
-    };
-    umdFigure f;
-
-    for (size_t i = 0; umdErrorDetailFigure(d, "misuse", &f) && i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (!strcmp(f.text, rows[i].misuse))
-            return rows[i].todo;
-    return "";
 }
 
 /* The chain of causes; the last one is the first cause, told in full. Returns its code, 0 if there is none that can be read. */
@@ -127,7 +127,7 @@ static umdStatus add_why(struct page *p, const umdErrorDetail *d, const char **m
                      c.text, c.figures, place(&c, at, sizeof(at)));
         paragraph(p, label, text, c.cause.seq ? 1 : 7);
         first = (umdStatus)c.origin_code;
-        *misuse_out = misuse_todo(&c);
+        *misuse_out = umd_misuse_todo(c.figures);
         id = c.cause;
     }
     return first;
@@ -215,7 +215,7 @@ static void add_next(struct page *p, const umdErrorDetail *d, umdStatus first, c
         [UMD_ACTION_ABORT] = "stop",
     };
     char text[UMD_RECORD_TEXT + 400];
-    int n = snprintf(text, sizeof(text), "%s%s", misuse_todo(d), umdStatusTodo((umdStatus)d->code));
+    int n = snprintf(text, sizeof(text), "%s%s", umd_misuse_todo(d->figures), umdStatusTodo((umdStatus)d->code));
 
     if ((uint32_t)d->advice.action <= UMD_ACTION_ABORT)
         n += snprintf(text + n, sizeof(text) - (size_t)n, " (action: %s", action[d->advice.action]);

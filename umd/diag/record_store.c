@@ -22,6 +22,7 @@ static struct {
     uint64_t next, age;
     umdRecordId ids[STORE_COUNT];   /* of recs: searched often, so kept together */
     umdErrorDetail recs[STORE_COUNT];
+    bool travels[STORE_COUNT];      /* it was taken out of its scope, and has not come back yet: there is more to come */
     struct link links[LINK_COUNT];  /* by number: the younger takes the place of the older */
     struct pin pins[PIN_COUNT];
     struct context_errors contexts[CONTEXT_COUNT];
@@ -92,6 +93,7 @@ static umdErrorDetail *take_place_locked(umdRecordId id)
 
     umd_mutex_assert_held(&store.lock);
     store.ids[at] = id;
+    store.travels[at] = false;
     return &store.recs[at];
 }
 
@@ -116,6 +118,24 @@ bool umd_record_store_get(umdRecordId id, umdErrorDetail *out)
         *out = *at;
     umd_mutex_unlock(&store.lock);
     return at != NULL;
+}
+
+void umd_record_store_set_travels(umdRecordId id, bool travels)
+{
+    umd_mutex_lock(&store.lock);
+    const umdErrorDetail *at = find_locked(id);
+    if (at)
+        store.travels[at - store.recs] = travels;
+    umd_mutex_unlock(&store.lock);
+}
+
+bool umd_record_store_travels(umdRecordId id)
+{
+    umd_mutex_lock(&store.lock);
+    const umdErrorDetail *at = find_locked(id);
+    bool travels = at && store.travels[at - store.recs];
+    umd_mutex_unlock(&store.lock);
+    return travels;
 }
 
 /* ---- First causes ---- */

@@ -521,6 +521,52 @@ static void run_and_disaster_log_speak_to_their_readers(void **state)
     umdLogCloseFile(UMD_LOG_FORMAT_DISASTER);
 }
 
+static uint64_t stopped_clock(void) { return 1; }
+
+/* Raised on one thread, taken out of its scope, completed on the way up by another one: all in the disaster log, and under one id in the run log. */
+static void completed_records_are_told_whole(void **state)
+{
+    char run[160], disaster[160], id[64];
+    static struct umd_emergency_slot slots[UMD_EMERGENCY_SLOTS];
+    struct umd_sys table = *umd_sys_default();
+    umdErrorDetail d;
+
+    (void)state;
+    table.mono_ns = stopped_clock; /* however slow the host is, no record waits too long */
+    umd_sys_set(&table);
+    path_of(run, sizeof(run), "run");
+    path_of(disaster, sizeof(disaster), "disaster");
+    assert_int_equal(umdLogOpenFile(run, UMD_LOG_FORMAT_RUN, NULL), UMD_SUCCESS);
+    assert_int_equal(umdLogOpenFile(disaster, UMD_LOG_FORMAT_DISASTER, NULL), UMD_SUCCESS);
+    umd_record_scope_begin();
+    (void)UMD_FAIL(UMD_ERR_HW_HANG, "job=3");
+    assert_true(umd_record_export(&d));
+    umd_record_scope_end();
+    umdLogFlush(10000); /* the raise has been written; it waits for more */
+    assert_null(strstr(slurp(disaster), "UMD_ERR_HW_HANG"));
+    umd_figures_append(d.figures, sizeof(d.figures), "kernel=%s", "gemm");
+    UMD_RECORD_NOTE(&d, "failure told code=%s kernel=%s", umdStatusName((umdStatus)d.code), "gemm");
+    assert_int_equal(umd_record_import(&d), UMD_ERR_HW_HANG);
+    umd_record_absorb(&umd_log_this_module, UMD_ERR_HW_HANG, "the test has it");
+    umdLogFlush(10000);
+    snprintf(id, sizeof(id), "record %08x:%u:%" PRIu64 "\n", d.id.boot, d.id.pid, d.id.seq);
+    const char *text = slurp(run), *line = strstr(text, "umd.test.files: failure told code=UMD_ERR_HW_HANG kernel=gemm | ");
+    assert_non_null(line);
+    assert_int_equal(strncmp(strstr(line, "record "), id, strlen(id)), 0);
+    assert_int_equal(count_of(text, id), 3); /* raise, completion, end */
+    text = slurp(disaster);
+    assert_int_equal(count_of(text, "==== "), 1);
+    assert_non_null(strstr(text, "figures  job=3 kernel=gemm\n"));
+    assert_null(strstr(text, "not at its end"));
+    bool kept = false;
+    for (uint32_t i = 0, n = umd_emergency_snapshot(slots, UMD_EMERGENCY_SLOTS); i < n; i++)
+        kept = kept || (slots[i].record.seq == d.id.seq && strstr(slots[i].message, "kernel=gemm"));
+    assert_true(kept);
+    umd_sys_set(NULL);
+    umdLogCloseFile(UMD_LOG_FORMAT_RUN);
+    umdLogCloseFile(UMD_LOG_FORMAT_DISASTER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +576,7 @@ int main(void)
         cmocka_unit_test(a_hanging_write_holds_up_neither_fork_nor_exit), cmocka_unit_test(the_size_limit_kills_nobody),
         cmocka_unit_test(without_descriptors_it_waits_for_some), cmocka_unit_test(a_full_file_system_recovers),
         cmocka_unit_test(run_and_disaster_log_speak_to_their_readers),
+        cmocka_unit_test(completed_records_are_told_whole),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -128,6 +128,10 @@ static void a_line_of_the_run_log_is_taken_apart(void **state)
     assert_string_equal(r.module, "umd.stream");
     assert_string_equal(r.message, "stream created stream=1");
     assert_int_equal(r.id.seq, 0);
+    const char *note = "2026-11-29T17:54:00.5Z INFO  umd.error: failure told code=UMD_ERR_HW_HANG job=3 kernel=k | record a:7:2";
+    assert_true(log_parse_run(&r, note, strlen(note)));
+    assert_string_equal(r.message, "failure told code=UMD_ERR_HW_HANG job=3 kernel=k");
+    assert_true(r.id.boot == 10 && r.id.pid == 7 && r.id.seq == 2 && r.pid == 7);
     assert_false(log_parse_run(&r, samples[0], strlen(samples[0]))); /* a line of the text log is none */
     assert_false(log_parse_run(&r, "2026-11-29T17:54:00.5Z INFO  two words: x", 41));
     log_rec_finish(&r);
@@ -445,6 +449,47 @@ static void late_lines_are_put_in_order(void **state)
     log_set_close(set);
 }
 
+/* What the layer above found out of a record stands by it, whether the raise came before it, after it, or not at all. */
+static void completions_are_joined(void **state)
+{
+    static const char *const lines[] = {
+        "2026-11-29T17:54:01Z 1.0 ERROR 1.1 kmd.a depth=0 rec=a:1:1: UMD_ERR_HW_HANG: Stuck. ring=0 job=3",
+        "2026-11-29T17:54:01Z 1.1 INFO  1.2 umd.a depth=0 rec=a:1:1: failure told code=UMD_ERR_HW_HANG context=1 job=3 kernel=k1 source=a.c:7 stream=2",
+        "2026-11-29T17:54:01Z 1.2 INFO  1.2 umd.a depth=0 rec=a:1:1: failure told code=UMD_ERR_HW_HANG context=1 job=3 kernel=other",
+        "2026-11-29T17:54:02Z 2.0 INFO  1.2 umd.a depth=0 rec=a:1:2: warning told code=UMD_ERR_HW_LONG_RUNNING context=1 job=4 kernel=k2 done=recovered",
+        "2026-11-29T17:54:02Z 2.1 WARN  1.1 kmd.a depth=0 rec=a:1:2: UMD_ERR_HW_LONG_RUNNING: Long. job=4",
+        "2026-11-29T17:54:03Z 3.0 INFO  1.2 umd.a depth=0 rec=a:1:3: failure told code=UMD_ERR_HW_HANG context=1 job=5 done=job-failed stream=2",
+        "2026-11-29T17:54:04Z 4.0 ERROR 1.1 kmd.a depth=0 rec=a:1:4: UMD_ERR_HW_HANG: Stuck. ring=0 job=6",
+    };
+    static const struct { const char *kernel, *added; bool raised; } want[] = {
+        { "k1 at a.c:7", "kernel=k1 source=a.c:7 stream=2", true }, { "k2", "kernel=k2 done=recovered", true },
+        { NULL, "done=job-failed stream=2", false }, { NULL, NULL, true },
+    };
+    struct story_book book;
+    struct log_rec rec = { 0 };
+    char kernel[64];
+
+    (void)state;
+    story_book_init(&book);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        assert_true(log_parse_text(&rec, lines[i], strlen(lines[i])));
+        assert_true(story_book_add(&book, &rec));
+    }
+    assert_true(story_book_link(&book));
+    assert_int_equal(book.count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct story *s = story_find(&book, (umdRecordId){ .boot = 10, .pid = 1, .seq = i + 1 });
+        assert_int_equal(story_kernel(s, kernel, sizeof(kernel)), want[i].kernel != NULL);
+        assert_string_equal(kernel, want[i].kernel ? want[i].kernel : "");
+        assert_int_equal(s->has_raised, want[i].raised);
+        assert_int_equal(s->added != NULL, want[i].added != NULL);
+        if (s->added)
+            assert_string_equal(s->added, want[i].added);
+    }
+    story_book_finish(&book);
+    log_rec_finish(&rec);
+}
+
 /* Causes lead across processes; a ring of causes in a damaged log ends; what the driver absorbed is no first cause. */
 static void causes_make_trees(void **state)
 {
@@ -509,6 +554,7 @@ int main(void)
         cmocka_unit_test(trailers_and_headers_at_their_limits),
         cmocka_unit_test(late_lines_are_put_in_order),
         cmocka_unit_test(many_files_merge_in_order),
+        cmocka_unit_test(completions_are_joined),
         cmocka_unit_test(causes_make_trees),
         cmocka_unit_test(mutations_are_survived),
         cmocka_unit_test(binary_mutations_are_survived),
