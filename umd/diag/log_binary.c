@@ -37,12 +37,13 @@ struct umd_log_binary {
     size_t block_B;
     uint64_t mono_ns, real_ns, previous_ns, context_id; /* of the block */
     uint32_t tid, depth;
+    int error;                  /* errno of what a call site could not be kept for; 0: none */
     char text[5][STRING_MAX_B]; /* of the record returned last */
 };
 
 /* ---- Bytes ---- */
 
-/* At least n bytes at begin, if the file has them. -1: errno. */
+/* At least n bytes at begin, if the file has them. 0 or errno. */
 static int fill(struct umd_log_binary *b, size_t n)
 {
     if (b->begin + n > b->size) {
@@ -50,10 +51,8 @@ static int fill(struct umd_log_binary *b, size_t n)
         uint8_t *fresh = b->data;
         if (size > b->size) {
             fresh = umd_diag_alloc(size);
-            if (!fresh) {
-                errno = ENOMEM;
-                return -1;
-            }
+            if (!fresh)
+                return ENOMEM;
             b->size = size;
         }
         if (b->end > b->begin)
@@ -67,7 +66,7 @@ static int fill(struct umd_log_binary *b, size_t n)
     while (b->end - b->begin < n) {
         ssize_t got = umd_sys()->read(b->fd, b->data + b->end, b->size - b->end);
         if (got < 0)
-            return -1;
+            return errno;
         if (got == 0)
             break;
         b->end += (size_t)got;
@@ -200,7 +199,7 @@ static void read_site(struct umd_log_binary *b, struct in *in)
 
     for (int i = 0; i < 4; i++)
         get_string(in, b->text[i]);
-    if (in->bad || id == 0 || id > SITE_ID_MAX || level < UMD_LOG_ERROR || level > UMD_LOG_TRACE || !room_for_site(b, id)) {
+    if (in->bad || id == 0 || id > SITE_ID_MAX || level < UMD_LOG_ERROR || level > UMD_LOG_TRACE) {
         in->bad = true;
         return;
     }
@@ -208,9 +207,9 @@ static void read_site(struct umd_log_binary *b, struct in *in)
     size_t n = 0;
     for (int i = 0; i < 4; i++)
         n += strlen(b->text[i]) + 1;
-    struct site *s = umd_diag_alloc(sizeof(*s) + n);
+    struct site *s = room_for_site(b, id) ? umd_diag_alloc(sizeof(*s) + n) : NULL;
     if (!s) {
-        in->bad = true;
+        b->error = ENOMEM; /* the file is not to blame */
         return;
     }
     char *at = (char *)(s + 1);
@@ -273,21 +272,23 @@ static bool sound_block_follows(const struct umd_log_binary *b)
     return false;
 }
 
-/* 1: a block is under way; 0: the end for now; -1: errno. */
+/* 0 or errno. No block under way then: it is the end for now. */
 static int next_block(struct umd_log_binary *b)
 {
     struct umd_log_binary_block block;
     bool damaged = false;
 
     for (;;) {
-        if (fill(b, sizeof(block)) < 0)
-            return -1;
+        int err = fill(b, sizeof(block));
+        if (err)
+            return err;
         b->stats.torn = b->end > b->begin;
         if (b->end - b->begin < sizeof(block))
             return 0;
         bool marked = block_at(b, b->begin, &block);
-        if (marked && fill(b, sizeof(block) + block.payload_B) < 0)
-            return -1;
+        err = marked ? fill(b, sizeof(block) + block.payload_B) : 0;
+        if (err)
+            return err;
         if (marked && b->end - b->begin < sizeof(block) + block.payload_B && !sound_block_follows(b))
             return 0;
         if (marked && sound(b, b->begin, &block))
@@ -305,7 +306,7 @@ static int next_block(struct umd_log_binary *b)
     b->real_ns = block.real_ns;
     b->tid = b->depth = 0;
     b->context_id = 0;
-    return 1;
+    return 0;
 }
 
 /* ---- Records ---- */
@@ -376,7 +377,7 @@ static void read_text(struct umd_log_binary *b, struct in *in, struct umd_log_bi
     r->fmt = "";
 }
 
-/* True: *r is a record. False: a call site was read, or the rest of the block made no sense. */
+/* True: *r is a record. False: a call site was read, the rest of the block made no sense, or b->error, with the item still to be read. */
 static bool read_item(struct umd_log_binary *b, struct umd_log_binary_record *r)
 {
     struct in in = { .at = b->item, .end = b->item_end };
@@ -394,9 +395,17 @@ static bool read_item(struct umd_log_binary *b, struct umd_log_binary_record *r)
     } else {
         in.bad = true;
     }
+    if (b->error)
+        return false;
     b->stats.bad_items += in.bad;
     b->item = in.bad ? b->item_end : in.at;
     return !in.bad && tag != UMD_BINARY_SITE;
+}
+
+static umdStatus cannot_read(const char *path, int err)
+{
+    return UMD_FAIL(err == ENOMEM ? UMD_ERR_MEM_HOST_ALLOC_FAILED : UMD_ERR_RES_FILE, "path=\"%.255s\" errno=%d reason=\"%s\"", path, err,
+                    strerrordesc_np(err));
 }
 
 umdStatus umd_log_binary_next(struct umd_log_binary *b, struct umd_log_binary_record *out)
@@ -404,32 +413,37 @@ umdStatus umd_log_binary_next(struct umd_log_binary *b, struct umd_log_binary_re
     if (!b || !out)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=%s", b ? "out" : "b");
     for (;;) {
-        while (b->item < b->item_end) {
+        b->error = 0;
+        while (b->item < b->item_end && !b->error) {
             if (read_item(b, out)) {
                 b->stats.records++;
                 return UMD_SUCCESS;
             }
         }
+        if (b->error)
+            return cannot_read(b->path, b->error);
         b->begin += b->block_B;
         b->block_B = 0;
         b->item = b->item_end = NULL;
-        int r = next_block(b);
-        if (r < 0)
-            return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", b->path, errno, strerrordesc_np(errno));
-        if (r == 0)
+        int err = next_block(b);
+        if (err)
+            return cannot_read(b->path, err);
+        if (!b->item)
             return UMD_STATUS_NOT_READY;
     }
 }
 
 /* ---- Open and close ---- */
 
-static const char *check_head(struct umd_log_binary *b)
+/* What is wrong with it; NULL: nothing, or *err_out, an errno. */
+static const char *check_head(struct umd_log_binary *b, int *err_out)
 {
     struct umd_log_binary_head *h = &b->head;
     size_t from = offsetof(struct umd_log_binary_head, version);
 
-    if (fill(b, sizeof(*h)) < 0)
-        return strerrordesc_np(errno);
+    *err_out = fill(b, sizeof(*h));
+    if (*err_out)
+        return NULL;
     if (b->end - b->begin < sizeof(h->magic) || memcmp(b->data + b->begin, "PTRLBLOG", sizeof(h->magic)) != 0)
         return "no binary log";
     if (b->end - b->begin < sizeof(*h))
@@ -454,10 +468,11 @@ umdStatus umd_log_binary_open(const char *path, struct umd_log_binary **out)
         return UMD_FAIL(UMD_ERR_MEM_HOST_ALLOC_FAILED, "size_B=%zu", sizeof(*b));
     UMD_COPY_STR(b->path, path);
     b->fd = umd_sys()->open(path, O_RDONLY, 0);
-    const char *reason = b->fd < 0 ? strerrordesc_np(errno) : check_head(b);
-    if (reason) {
+    int err = b->fd < 0 ? errno : 0;
+    const char *wrong = err ? NULL : check_head(b, &err);
+    if (err || wrong) {
         umd_log_binary_close(b);
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.400s\" reason=\"%s\"", path, reason);
+        return err ? cannot_read(path, err) : UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.255s\" reason=\"%s\"", path, wrong);
     }
     *out = b;
     return UMD_SUCCESS;

@@ -457,7 +457,7 @@ static void put_entry(void *arg, uint32_t tid, const struct umd_log_entry *e, co
     umd_raw_text(o, "\n");
 }
 
-void umd_snapshot_write(int fd, int sig, const siginfo_t *info, const void *ucontext)
+int umd_snapshot_write(int fd, int sig, const siginfo_t *info, const void *ucontext)
 {
     struct umd_state_out o = { .fd = fd, .buf = out_buf, .size = sizeof(out_buf) };
 
@@ -478,4 +478,5 @@ void umd_snapshot_write(int fd, int sig, const siginfo_t *info, const void *ucon
     umd_state_write(&o);
     section(&o, "end");
     umd_raw_flush(&o);
+    return o.failed;
 }

@@ -7,8 +7,8 @@
 #include "snapshot.h"
 #include "snapshot_out.h"
 
-/* Writes the sections. One at a time: its memory is static. */
-void umd_snapshot_write(int fd, int sig, const siginfo_t *info, const void *ucontext);
+/* Writes the sections. One at a time: its memory is static. 0 or errno: it is cut short. */
+int umd_snapshot_write(int fd, int sig, const siginfo_t *info, const void *ucontext);
 const char *umd_snapshot_signal_name(int sig);
 void umd_state_write(struct umd_state_out *o);
 

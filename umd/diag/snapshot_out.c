@@ -19,7 +19,7 @@ void umd_raw_flush(struct umd_state_out *o)
         if (n > 0)
             at += (size_t)n;
         else if (n == 0 || errno != EINTR)
-            o->failed = true;
+            o->failed = n == 0 ? EIO : errno;
     }
     if (o->fd >= 0)
         o->used = 0;

@@ -10,7 +10,8 @@
 /* A file, written through a buffer; or, with fd -1, the buffer alone, which is then cut and ended. */
 struct umd_state_out {
     int fd;
-    bool failed, cut;
+    bool cut;
+    int failed; /* errno of a write that could not be made, after which no other is tried; 0: none */
     size_t used, size;
     char *buf;
 };

@@ -75,45 +75,48 @@ static void add_number(char *to, uint64_t v)
     strcat(to, digits + at); /* the buffer is larger than the directory by more than this */
 }
 
-/* No descriptor left: the soft limit can be raised, and the process is at its end. */
+/* No descriptor left: the soft limit can be raised, and the process is at its end. Value: a descriptor, or -errno. */
 static int open_new(const char *path)
 {
     struct rlimit limit;
 
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 || errno != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+    if (fd >= 0)
         return fd;
+    int err = errno;
+    if (err != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return -err;
     limit.rlim_cur = limit.rlim_max - limit.rlim_cur > 16 ? limit.rlim_cur + 16 : limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return -1;
-    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        return -err; /* that there is none left is what matters */
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 ? fd : -errno;
 }
 
 static char path[UMD_STATE_PATH_B]; /* of the thread that owns the snapshot */
 
+/* A descriptor, or -errno. */
 static int open_file(void)
 {
     struct timespec now;
-    int fd = -1;
+    int fd = -EEXIST;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    for (uint64_t later = 0; later < 100 && fd < 0; later++) { /* two within a second: the next one's name */
+    for (uint64_t later = 0; later < 100 && fd == -EEXIST; later++) { /* two within a second: the next one's name */
         strcpy(path, dir);
         strcat(path, "/" UMD_CRASH_PREFIX);
         add_number(path, (uint64_t)getpid());
         strcat(path, ".");
         add_number(path, (uint64_t)now.tv_sec + later);
         fd = open_new(path);
-        if (fd < 0 && errno != EEXIST)
-            return -1;
     }
     return fd;
 }
 
 /* Where standard error takes it at once: a full pipe would hold us for ever. */
-static void say(const char *signal_name, bool have)
+static void say(const char *signal_name, bool have, int err)
 {
-    static char text[UMD_STATE_PATH_B + 128];
+    static char text[UMD_STATE_PATH_B + 192];
     struct umd_state_out o = { .fd = STDERR_FILENO, .buf = text, .size = sizeof(text) };
     struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
 
@@ -121,10 +124,36 @@ static void say(const char *signal_name, bool have)
         return;
     umd_raw_text(&o, "petrel: ");
     umd_raw_text(&o, signal_name);
-    umd_raw_text(&o, have ? ", snapshot written; to read it: umd-crash show " : ", and no snapshot could be written to ");
-    umd_raw_text(&o, have ? path : dir);
+    umd_raw_text(&o, !have ? ", and no snapshot could be written to " : err ? ", snapshot cut short (" : ", snapshot written");
+    if (have && err) {
+        umd_raw_text(&o, strerrordesc_np(err));
+        umd_raw_text(&o, ")");
+    }
+    umd_raw_text(&o, have ? "; to read it: umd-crash show " : dir);
+    umd_raw_text(&o, have ? path : ": ");
+    umd_raw_text(&o, have ? "" : strerrordesc_np(err));
     umd_raw_text(&o, "\n");
     umd_raw_flush(&o);
+}
+
+/* Standard error may be closed, or nobody reads it. */
+static void note_missing(int err)
+{
+    static char message[UMD_STATE_PATH_B + 96];
+    struct umd_state_out o = { .fd = -1, .buf = message, .size = sizeof(message) };
+
+    umd_raw_text(&o, "crash snapshot not written or cut short");
+    umd_raw_kv_i64(&o, "errno", err);
+    umd_raw_kv_text(&o, "dir", dir);
+    umd_emergency_put(&(struct umd_emergency_note){ .module = "diag.crash", .func = "on_crash", .file = __FILE_NAME__, .line = __LINE__,
+                                                    .message = message });
+}
+
+static bool size_signal_pending(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
 }
 
 /* The emergency ring first: it needs nothing. */
@@ -141,13 +170,30 @@ static void snapshot(int sig, const siginfo_t *info, const void *context)
                                                     .message = message });
     if (atomic_fetch_add(&written, 1) >= UMD_CRASH_KEEP)
         return; /* a handler before ours goes on after each of them */
-    int fd = open_file();
+    int fd = open_file(), err = fd < 0 ? -fd : 0;
     if (fd >= 0) {
-        umd_snapshot_write(fd, sig, info, context);
-        close(fd);
+        err = umd_snapshot_write(fd, sig, info, context);
+        if (close(fd) != 0 && !err)
+            err = errno;
         umd_state_files_keep(dir, UMD_CRASH_PREFIX, UMD_CRASH_KEEP, NULL);
     }
-    say(umd_snapshot_signal_name(sig), fd >= 0);
+    if (err)
+        note_missing(err);
+    say(umd_snapshot_signal_name(sig), fd >= 0, err);
+}
+
+/* At a limit on the size of files the kernel sends a signal, which waits as all do, and would end the process before the one it dies of. */
+static void snapshot_quietly(int sig, const siginfo_t *info, const void *context)
+{
+    static const struct timespec now = { 0 };
+    const bool before = size_signal_pending();
+    sigset_t one;
+
+    snapshot(sig, info, context);
+    sigemptyset(&one);
+    sigaddset(&one, SIGXFSZ);
+    if (!before && size_signal_pending())
+        (void)sigtimedwait(&one, NULL, &now);
 }
 
 static void pause_step(void)
@@ -241,7 +287,7 @@ static void on_crash(int sig, siginfo_t *info, void *context)
     }
     if (atomic_load(&armed) && become_owner()) {
         bool entered = umd_diag_enter(); /* nothing in here may log */
-        snapshot(sig, info, context);
+        snapshot_quietly(sig, info, context);
         if (entered)
             umd_diag_leave();
         atomic_store(&owner, 0);

@@ -280,6 +280,15 @@ static int run_no_descriptor(void)
     return touch();
 }
 
+static int run_directory_gone(void) { return rmdir(getenv("CRASH_DIR")) ? 1 : touch(); }
+
+static int run_size_limit(void)
+{
+    struct rlimit small = { 4096, 4096 };
+
+    return setrlimit(RLIMIT_FSIZE, &small) ? 1 : touch();
+}
+
 static int run_forked(void)
 {
     int status;
@@ -316,7 +325,7 @@ static const struct run runs[] = {
     { "previous_info", run_previous_info }, { "previous_plain", run_previous_plain }, { "ignored", run_ignored }, { "jumps", run_jumps },
     { "chained", run_chained }, { "removed", run_removed }, { "in_snapshot", run_in_snapshot }, { "overflow", run_overflow },
     { "overflow_thread", run_overflow_thread }, { "together", run_together }, { "no_descriptor", run_no_descriptor },
-    { "forked", run_forked }, { "in_writer", run_in_writer },
+    { "forked", run_forked }, { "in_writer", run_in_writer }, { "directory_gone", run_directory_gone }, { "size_limit", run_size_limit },
 };
 
 /* ---- Tests ---- */
@@ -519,6 +528,25 @@ static void the_last_descriptor_may_be_gone(void **unused)
     assert_non_null(strstr(one_whole(scratch("fds")), "libumd_diag.so"));
 }
 
+/* The signal's own end comes all the same, and no SIGXFSZ before it. */
+static void what_is_missing_is_told_with_its_reason(void **unused)
+{
+    unsigned count, whole;
+    char want[600];
+
+    (void)unused;
+    int status = program("directory_gone", scratch("gone"), "");
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    snprintf(want, sizeof(want), "petrel: SIGSEGV, and no snapshot could be written to %s: No such file or directory\n", scratch("gone"));
+    assert_non_null(strstr(out, want));
+    status = program("size_limit", scratch("small"), "");
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_non_null(strstr(out, "petrel: SIGSEGV, snapshot cut short (File too large); to read it: umd-crash show "));
+    (void)snapshots(scratch("small"), &count, &whole);
+    assert_int_equal(count, 1);
+    assert_int_equal(whole, 0);
+}
+
 static void a_child_of_fork_has_its_own(void **unused)
 {
     (void)unused;
@@ -592,6 +620,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_had_the_signal_before_still_has_it), cmocka_unit_test(who_chains_on_top_works_too),
         cmocka_unit_test(a_crash_in_the_snapshot_ends_it), cmocka_unit_test(a_stack_overflow_has_a_snapshot),
         cmocka_unit_test(threads_that_crash_together_give_one_whole_snapshot), cmocka_unit_test(the_last_descriptor_may_be_gone),
+        cmocka_unit_test(what_is_missing_is_told_with_its_reason),
         cmocka_unit_test(a_child_of_fork_has_its_own), cmocka_unit_test(the_logs_own_thread_may_crash), cmocka_unit_test(five_are_kept),
         cmocka_unit_test(a_bad_directory_is_one_clear_error), cmocka_unit_test(state_can_be_asked_for),
     };

@@ -375,6 +375,47 @@ static void what_is_no_log_is_refused(void **state)
     assert_null(b);
 }
 
+static int reads_left;
+static ssize_t read_fails(int fd, void *buf, size_t n)
+{
+    if (reads_left-- > 0)
+        return umd_sys_default()->read(fd, buf, n);
+    errno = EIO;
+    return -1;
+}
+
+/* The host's own word for it, in the head and behind it; then the reader can go on. */
+static void a_read_that_fails_says_why(void **state)
+{
+    struct umd_sys table = *umd_sys_default();
+    struct umd_log_binary_record r;
+    struct umd_log_binary *b = NULL;
+    size_t n = sample();
+
+    (void)state;
+    store(scratch("failing"), bytes, n);
+    table.read = read_fails;
+    umd_sys_set(&table);
+    reads_left = 0;
+    assert_int_equal(umd_log_binary_open(scratch("failing"), &b), UMD_ERR_RES_FILE);
+    assert_non_null(strstr(last_record_figures(), "errno=5 reason=\"Input/output error\""));
+    assert_null(b);
+    reads_left = 1;
+    assert_int_equal(umd_log_binary_open(scratch("failing"), &b), UMD_SUCCESS);
+    umdStatus st = UMD_SUCCESS;
+    while (st == UMD_SUCCESS) /* what the first read brought */
+        st = umd_log_binary_next(b, &r);
+    assert_int_equal(st, UMD_ERR_RES_FILE);
+    assert_non_null(strstr(last_record_figures(), "failing\" errno=5 reason="));
+    umd_sys_set(NULL);
+    while ((st = umd_log_binary_next(b, &r)) == UMD_SUCCESS)
+        ;
+    assert_int_equal(st, UMD_STATUS_NOT_READY);
+    umd_log_binary_close(b);
+    assert_int_equal(umd_log_binary_open(scratch("missing"), &b), UMD_ERR_RES_FILE);
+    assert_non_null(strstr(last_record_figures(), "errno=2 "));
+}
+
 /* Equal runs of stepped mode give equal bytes, addresses among the arguments or not. */
 static size_t stepped_run(const char *path, uint8_t *to)
 {
@@ -408,7 +449,7 @@ int main(void)
         cmocka_unit_test(a_record_comes_back_whole), cmocka_unit_test(error_records_keep_code_and_id),
         cmocka_unit_test(each_rotated_file_is_decoded_alone), cmocka_unit_test(a_torn_tail_is_seen_and_read_on),
         cmocka_unit_test(a_damaged_block_costs_no_other), cmocka_unit_test(hostile_files_do_no_harm),
-        cmocka_unit_test(a_hostile_format_is_tamed), cmocka_unit_test(what_is_no_log_is_refused), cmocka_unit_test(stepped_runs_are_equal),
+        cmocka_unit_test(a_hostile_format_is_tamed), cmocka_unit_test(what_is_no_log_is_refused), cmocka_unit_test(a_read_that_fails_says_why), cmocka_unit_test(stepped_runs_are_equal),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
