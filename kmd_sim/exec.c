@@ -185,13 +185,9 @@ int petrel_exec_ioctl(struct drm_file *drm, void *data)
     int ret = exec_check(args);
     if (ret)
         return ret;
-    umd_mutex_lock(&drm->lock);
-    struct petrel_queue *queue = drm_idr_find(&file->queues, args->queue_id);
-    if (queue)
-        petrel_queue_get(queue);
-    umd_mutex_unlock(&drm->lock);
+    struct petrel_queue *queue = petrel_queue_lookup(drm, args->queue_id);
     if (!queue)
-        return UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=queue id=%u", args->queue_id);
+        return -umdStatusErrno(UMD_ERR_UAPI_HANDLE);
     ret = petrel_check_lost(file->dev);
     if (ret == 0)
         ret = exec_prepare(drm, &x, queue, args);

@@ -169,6 +169,8 @@ struct petrel_queue {
     uint64_t jobs_submitted, jobs_done, jobs_failed, jobs_cancelled;
 };
 struct petrel_queue *petrel_queue_get(struct petrel_queue *queue);
+/** The file's queue, with a reference; NULL: there is none, UMD_ERR_UAPI_HANDLE is raised. */
+struct petrel_queue *petrel_queue_lookup(struct drm_file *drm, uint32_t id);
 void petrel_queue_put(struct petrel_queue *queue);
 /** Cancels, kills, and takes the queue out of the scheduler. */
 void petrel_queue_shutdown(struct petrel_queue *queue);

@@ -169,18 +169,26 @@ int petrel_queue_destroy_ioctl(struct drm_file *drm, void *data)
     return 0;
 }
 
+struct petrel_queue *petrel_queue_lookup(struct drm_file *drm, uint32_t id)
+{
+    umd_mutex_lock(&drm->lock);
+    struct petrel_queue *queue = drm_idr_find(&petrel_file_of(drm)->queues, id);
+    if (queue)
+        petrel_queue_get(queue);
+    umd_mutex_unlock(&drm->lock);
+    if (!queue)
+        (void)UMD_FAIL(UMD_ERR_UAPI_HANDLE, "object=queue id=%u", id);
+    return queue;
+}
+
 int petrel_queue_query_ioctl(struct drm_file *drm, void *data)
 {
     struct drm_petrel_queue_query *args = data;
     struct petrel_file *file = petrel_file_of(drm);
     KMD_FIELD(args->pad, "field=pad value=%u", args->pad);
-    umd_mutex_lock(&drm->lock);
-    struct petrel_queue *queue = drm_idr_find(&file->queues, args->queue_id);
-    if (queue)
-        petrel_queue_get(queue);
-    umd_mutex_unlock(&drm->lock);
+    struct petrel_queue *queue = petrel_queue_lookup(drm, args->queue_id);
     if (!queue)
-        return UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=queue id=%u", args->queue_id);
+        return -umdStatusErrno(UMD_ERR_UAPI_HANDLE);
     umd_mutex_lock(&file->dev->sched_lock);
     args->state = queue->state;
     args->code = queue->code;

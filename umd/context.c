@@ -292,19 +292,29 @@ umdStatus umd_context_check(struct umd_context *ctx)
     return UMD_FAIL_FROM(UMD_ERR_CTX_BANNED, ctx->failed.id, "context=%" PRIu64 " because_of=%s", ctx->id, umdStatusName(ctx->failed.code));
 }
 
-umdStatus umd_context_get(umdContext handle, struct umd_context **ctx_out)
+umdStatus umd_context_get_any(umdContext handle, struct umd_context **ctx_out)
 {
     struct umd_object *obj;
 
     umdStatus st = umd_handle_get(handle.id, UMD_OBJ_CONTEXT, &obj);
     if (st < 0)
         return UMD_HOP(st);
-    struct umd_context *ctx = (struct umd_context *)obj;
-    umd_record_set_context(ctx->id);
+    *ctx_out = (struct umd_context *)obj;
+    umd_record_set_context((*ctx_out)->id);
+    return UMD_SUCCESS;
+}
+
+umdStatus umd_context_get(umdContext handle, struct umd_context **ctx_out)
+{
+    struct umd_context *ctx;
+
+    umdStatus st = umd_context_get_any(handle, &ctx);
+    if (st < 0)
+        return UMD_HOP(st);
     umd_device_poll(ctx->dev);
     st = umd_context_check(ctx);
     if (st < 0) {
-        umd_object_put(obj);
+        umd_object_put(&ctx->obj);
         return UMD_HOP(st);
     }
     *ctx_out = ctx;
@@ -327,21 +337,19 @@ bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail
 umdStatus umdContextGetStatus(umdContext context)
 {
     struct umd_call call;
-    struct umd_object *obj;
+    struct umd_context *ctx;
 
     umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64, context.id);
     if (st < 0)
         return umd_call_leave(&call, st);
-    st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
+    st = umd_context_get_any(context, &ctx);
     if (st == UMD_SUCCESS) {
-        struct umd_context *ctx = (struct umd_context *)obj;
-        umd_record_set_context(ctx->id);
         umd_device_poll(ctx->dev);
         st = umd_device_check(ctx->dev);
         /* A question: the failure stays to be met by the next call that needs the context. */
         if (st == UMD_SUCCESS && atomic_load_explicit(&ctx->failed_code, memory_order_acquire))
             st = umd_error_deliver(&ctx->failed);
-        umd_object_put(obj);
+        umd_object_put(&ctx->obj);
     }
     return umd_call_leave(&call, st);
 }
@@ -349,24 +357,10 @@ umdStatus umdContextGetStatus(umdContext context)
 umdStatus umdContextGetFirstCause(umdContext context, umdErrorDetail *detail)
 {
     struct umd_call call;
-    struct umd_object *obj;
 
     umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64, context.id);
     if (st == UMD_SUCCESS)
-        st = umd_check_detail(detail);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
-    if (st == UMD_SUCCESS) {
-        struct umd_context *ctx = (struct umd_context *)obj;
-        umd_record_set_context(ctx->id);
-        umd_device_poll(ctx->dev);
-        if (atomic_load_explicit(&ctx->failed_code, memory_order_acquire))
-            st = umd_first_cause(&ctx->failed, detail);
-        else
-            st = umd_device_is_lost(ctx->dev) ? umd_first_cause(&ctx->dev->lost, detail) : UMD_STATUS_NOT_READY;
-        umd_object_put(obj);
-    }
+        st = umd_first_cause(context.id, UMD_OBJ_CONTEXT, detail);
     return umd_call_leave(&call, st);
 }
 
@@ -439,14 +433,13 @@ void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
 umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callback, void *user)
 {
     struct umd_call call;
-    struct umd_object *obj;
+    struct umd_context *ctx;
 
     umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64 " callback=%s", context.id, callback ? "set" : "NULL");
     if (st < 0)
         return umd_call_leave(&call, st);
-    st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
+    st = umd_context_get_any(context, &ctx);
     if (st == UMD_SUCCESS) {
-        struct umd_context *ctx = (struct umd_context *)obj;
         if (callback) /* clearing works to the end, as destroying does */
             st = umd_device_check(ctx->dev);
         umd_mutex_lock(&ctx->lock);
@@ -459,7 +452,7 @@ umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callba
         umd_mutex_unlock(&ctx->lock);
         if (st == UMD_SUCCESS && dying)
             st = UMD_FAIL(UMD_ERR_CTX_DESTROYED, "context=%" PRIu64, ctx->id);
-        umd_object_put(obj);
+        umd_object_put(&ctx->obj);
     }
     return umd_call_leave(&call, st);
 }

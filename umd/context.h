@@ -36,6 +36,8 @@ struct umd_context {
 
 /** The context of a handle with a reference, alive and healthy: what each call that starts something needs. Umd_object_put(&ctx->obj) ends it. */
 UMD_MUST_CHECK umdStatus umd_context_get(umdContext handle, struct umd_context **ctx_out);
+/** The same in any state, failed or on a lost device: for questions and for what gives things back. Not polled. */
+UMD_MUST_CHECK umdStatus umd_context_get_any(umdContext handle, struct umd_context **ctx_out);
 /** Not being destroyed, device not lost, no failed job: else the code that says so, with the job's record. */
 UMD_MUST_CHECK umdStatus umd_context_check(struct umd_context *ctx);
 /** Also sets the record context. Adds a child to the list, with a reference to the context. UMD_ERR_CTX_DESTROYED. */

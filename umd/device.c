@@ -164,22 +164,6 @@ bool umd_device_set_lost(struct umd_device *dev, const umdErrorDetail *detail)
     return news;
 }
 
-umdStatus umd_first_cause(const umdErrorDetail *failed, umdErrorDetail *detail_out)
-{
-    if (umdGetFirstCause(failed->id, detail_out) != UMD_SUCCESS)
-        *detail_out = *failed; /* as far as is known */
-    return UMD_SUCCESS;
-}
-
-umdStatus umd_check_detail(const umdErrorDetail *detail)
-{
-    if (!detail)
-        return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=detail");
-    if (detail->size_B != sizeof(*detail))
-        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=detail size_B=%u expected_B=%zu", detail->size_B, sizeof(*detail));
-    return UMD_SUCCESS;
-}
-
 umdStatus umd_device_ioctl(struct umd_device *dev, unsigned long cmd, void *arg)
 {
     umdErrorDetail detail;
@@ -289,22 +273,44 @@ umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInfo *info)
     return umd_call_leave(&call, st);
 }
 
+/* The failure that the object's calls go on to tell: of the context if it is one that failed, else the device's loss. NULL: none. */
+static const umdErrorDetail *failure_of(const struct umd_object *obj)
+{
+    struct umd_context *ctx = obj->type == UMD_OBJ_CONTEXT ? (struct umd_context *)obj : NULL;
+    struct umd_device *dev = ctx ? ctx->dev : (struct umd_device *)obj;
+
+    if (ctx)
+        umd_record_set_context(ctx->id);
+    umd_device_poll(dev);
+    if (ctx && atomic_load_explicit(&ctx->failed_code, memory_order_acquire))
+        return &ctx->failed;
+    return umd_device_is_lost(dev) ? &dev->lost : NULL;
+}
+
+umdStatus umd_first_cause(uint64_t handle, enum umd_object_type type, umdErrorDetail *detail)
+{
+    struct umd_object *obj;
+
+    if (!detail)
+        return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=detail");
+    if (detail->size_B != sizeof(*detail))
+        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=detail size_B=%u expected_B=%zu", detail->size_B, sizeof(*detail));
+    umdStatus st = umd_handle_get(handle, type, &obj);
+    if (st < 0)
+        return UMD_HOP(st);
+    const umdErrorDetail *failure = failure_of(obj);
+    if (failure && umdGetFirstCause(failure->id, detail) != UMD_SUCCESS)
+        *detail = *failure; /* as far as is known */
+    umd_object_put(obj);
+    return failure ? UMD_SUCCESS : UMD_STATUS_NOT_READY;
+}
+
 umdStatus umdDeviceGetFirstCause(umdDevice device, umdErrorDetail *detail)
 {
     struct umd_call call;
-    struct umd_object *obj;
 
     umdStatus st = UMD_CALL_ENTER(&call, "device=0x%" PRIx64, device.id);
     if (st == UMD_SUCCESS)
-        st = umd_check_detail(detail);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = umd_handle_get(device.id, UMD_OBJ_DEVICE, &obj);
-    if (st == UMD_SUCCESS) {
-        struct umd_device *dev = (struct umd_device *)obj;
-        umd_device_poll(dev);
-        st = umd_device_is_lost(dev) ? umd_first_cause(&dev->lost, detail) : UMD_STATUS_NOT_READY;
-        umd_object_put(obj);
-    }
+        st = umd_first_cause(device.id, UMD_OBJ_DEVICE, detail);
     return umd_call_leave(&call, st);
 }

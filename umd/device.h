@@ -48,10 +48,11 @@ static inline bool umd_device_is_lost(struct umd_device *dev)
 }
 /** First loss wins. True: it was news. */
 bool umd_device_set_lost(struct umd_device *dev, const umdErrorDetail *detail);
-/** The record that a failure which is kept began with; itself where no other is known. */
-umdStatus umd_first_cause(const umdErrorDetail *failed, umdErrorDetail *detail_out);
-/** A record to be filled in: UMD_ERR_PARAM_NULL, UMD_ERR_PARAM_STRUCT_SIZE. */
-UMD_MUST_CHECK umdStatus umd_check_detail(const umdErrorDetail *detail);
+/**
+ * The record that the failure of a device or context began with; the failure itself where no other is known. UMD_STATUS_NOT_READY: none failed.
+ * UMD_ERR_PARAM_NULL, UMD_ERR_PARAM_STRUCT_SIZE (detail is to be filled in), and those of umd_handle_get.
+ */
+UMD_MUST_CHECK umdStatus umd_first_cause(uint64_t handle, enum umd_object_type type, umdErrorDetail *detail);
 /** Stepped mode: handles the events that have arrived; callbacks run inside. Threaded: the event thread does it. No lock held. */
 void umd_device_poll(struct umd_device *dev);
 /** A Petrel ioctl; a loss that comes back is noted. */

@@ -129,17 +129,41 @@ static umdStatus record_locked(struct umd_event *e, struct umd_stream *s, uint64
     return UMD_SUCCESS;
 }
 
+/* What a stream does with an event: both of one context, the stream usable, references held. */
+typedef umdStatus (*event_work)(struct umd_event *e, struct umd_stream *s);
+
+static umdStatus check_both(struct umd_event *e, struct umd_stream *s)
+{
+    if (e->ctx != s->ctx)
+        return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=event context=%" PRIu64 " stream_context=%" PRIu64, e->ctx->id, s->ctx->id);
+    return umd_stream_check(s);
+}
+
+static umdStatus with_both(umdEvent event, umdStream stream, event_work work)
+{
+    struct umd_event *e;
+    struct umd_stream *s;
+
+    umdStatus st = event_get(event, &e);
+    if (st < 0)
+        return UMD_HOP(st);
+    st = umd_stream_get(stream, &s);
+    if (st == UMD_SUCCESS) {
+        st = check_both(e, s);
+        if (st == UMD_SUCCESS)
+            st = work(e, s);
+        umd_object_put(&s->obj);
+    }
+    umd_object_put(&e->obj);
+    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+}
+
 static umdStatus event_record(struct umd_event *e, struct umd_stream *s)
 {
     uint64_t point = 0;
 
-    if (e->ctx != s->ctx)
-        return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=event context=%" PRIu64 " stream_context=%" PRIu64, e->ctx->id, s->ctx->id);
-    umdStatus st = umd_stream_check(s);
-    if (st < 0)
-        return UMD_HOP(st);
     umd_mutex_lock(&s->lock);
-    st = record_locked(e, s, &point);
+    umdStatus st = record_locked(e, s, &point);
     st = umd_stream_unlock(s, st);
     if (st < 0)
         return UMD_HOP(st);
@@ -157,34 +181,19 @@ static umdStatus event_record(struct umd_event *e, struct umd_stream *s)
 umdStatus umdEventRecord(umdEvent event, umdStream stream)
 {
     struct umd_call call;
-    struct umd_event *e;
-    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64 " stream=0x%" PRIx64, event.id, stream.id);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = event_get(event, &e);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = umd_stream_get(stream, &s);
-    if (st == UMD_SUCCESS) {
-        st = event_record(e, s);
-        umd_object_put(&s->obj);
-    }
-    umd_object_put(&e->obj);
+    if (st == UMD_SUCCESS)
+        st = with_both(event, stream, event_record);
     return umd_call_leave(&call, st);
 }
 
-static umdStatus wait_for_event(struct umd_stream *s, struct umd_event *e)
+static umdStatus wait_for_event(struct umd_event *e, struct umd_stream *s)
 {
     struct umd_stream *source;
     uint64_t point = 0;
+    umdStatus st = UMD_SUCCESS;
 
-    if (e->ctx != s->ctx)
-        return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=event context=%" PRIu64 " stream_context=%" PRIu64, e->ctx->id, s->ctx->id);
-    umdStatus st = umd_stream_check(s);
-    if (st < 0)
-        return UMD_HOP(st);
     umd_mutex_lock(&e->lock);
     source = e->stream;
     point = e->point;
@@ -205,21 +214,10 @@ static umdStatus wait_for_event(struct umd_stream *s, struct umd_event *e)
 umdStatus umdStreamWaitEvent(umdStream stream, umdEvent event)
 {
     struct umd_call call;
-    struct umd_event *e;
-    struct umd_stream *s = NULL;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " event=0x%" PRIx64, stream.id, event.id);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = umd_stream_get(stream, &s);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = event_get(event, &e);
-    if (st == UMD_SUCCESS) {
-        st = wait_for_event(s, e);
-        umd_object_put(&e->obj);
-    }
-    umd_object_put(&s->obj);
+    if (st == UMD_SUCCESS)
+        st = with_both(event, stream, wait_for_event);
     return umd_call_leave(&call, st);
 }
 
@@ -239,37 +237,36 @@ static umdStatus event_wait(struct umd_event *e, uint64_t timeout_ns, bool query
     return st < 0 ? UMD_HOP(st) : st;
 }
 
+static umdStatus event_wait_by_handle(umdEvent event, uint64_t timeout_ns, bool query)
+{
+    struct umd_event *e;
+
+    umdStatus st = event_get(event, &e);
+    if (st < 0)
+        return st;
+    umd_device_poll(e->ctx->dev);
+    st = event_wait(e, timeout_ns, query);
+    umd_object_put(&e->obj);
+    return st;
+}
+
 umdStatus umdEventQuery(umdEvent event)
 {
     struct umd_call call;
-    struct umd_event *e;
 
     umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64, event.id);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = event_get(event, &e);
-    if (st == UMD_SUCCESS) {
-        umd_device_poll(e->ctx->dev);
-        st = event_wait(e, 0, true);
-        umd_object_put(&e->obj);
-    }
+    if (st == UMD_SUCCESS)
+        st = event_wait_by_handle(event, 0, true);
     return umd_call_leave(&call, st);
 }
 
 umdStatus umdEventSynchronize(umdEvent event, uint64_t timeout_ns)
 {
     struct umd_call call;
-    struct umd_event *e;
 
     umdStatus st = UMD_CALL_ENTER(&call, "event=0x%" PRIx64 " timeout_ns=%" PRIu64, event.id, timeout_ns);
-    if (st < 0)
-        return umd_call_leave(&call, st);
-    st = event_get(event, &e);
-    if (st == UMD_SUCCESS) {
-        umd_device_poll(e->ctx->dev);
-        st = event_wait(e, timeout_ns, false);
-        umd_object_put(&e->obj);
-    }
+    if (st == UMD_SUCCESS)
+        st = event_wait_by_handle(event, timeout_ns, false);
     return umd_call_leave(&call, st);
 }
 

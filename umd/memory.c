@@ -379,18 +379,16 @@ static umdStatus mem_free(struct umd_context *ctx, umdDevicePtr ptr)
 umdStatus umdMemFree(umdContext context, umdDevicePtr ptr)
 {
     struct umd_call call;
-    struct umd_object *obj;
+    struct umd_context *ctx;
 
     umdStatus st = UMD_CALL_ENTER(&call, "context=0x%" PRIx64 " ptr=0x%" PRIx64, context.id, ptr);
     if (st < 0)
         return umd_call_leave(&call, st);
     /* A destroy call: it works in failed contexts and on lost devices too. */
-    st = umd_handle_get(context.id, UMD_OBJ_CONTEXT, &obj);
+    st = umd_context_get_any(context, &ctx);
     if (st == UMD_SUCCESS) {
-        struct umd_context *ctx = (struct umd_context *)obj;
-        umd_record_set_context(ctx->id);
         st = ptr ? mem_free(ctx, ptr) : UMD_SUCCESS;
-        umd_object_put(obj);
+        umd_object_put(&ctx->obj);
     }
     return umd_call_leave(&call, st);
 }
