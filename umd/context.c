@@ -45,6 +45,14 @@ static void await_callbacks_locked(struct umd_context *ctx)
         (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
 }
 
+/* Waits for the callbacks of failures that calls can see already. In a callback: those come after it. */
+static void await_due_locked(struct umd_context *ctx)
+{
+    umd_mutex_assert_held(&ctx->lock);
+    while (ctx->callbacks_due && !in_callback)
+        (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
+}
+
 /* ---- Life ---- */
 
 static void context_release(struct umd_object *obj)
@@ -218,8 +226,7 @@ static void end_callbacks(struct umd_context *ctx)
     if (wanted)
         umd_error_await_loss(ctx->dev);
     umd_mutex_lock(&ctx->lock);
-    while (ctx->callbacks_due && !in_callback)
-        (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
+    await_due_locked(ctx);
     ctx->callback = NULL;
     await_callbacks_locked(ctx);
     umd_mutex_unlock(&ctx->lock);
@@ -443,6 +450,7 @@ umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callba
         if (callback) /* clearing works to the end, as destroying does */
             st = umd_device_check(ctx->dev);
         umd_mutex_lock(&ctx->lock);
+        await_due_locked(ctx); /* who has met a failure is told of it by the callback that was set */
         bool dying = atomic_load(&ctx->dying); /* umdContextDestroy promised that none runs any more */
         if (st == UMD_SUCCESS && !dying) {
             ctx->callback = callback;

@@ -113,7 +113,8 @@ UMD_API UMD_MUST_CHECK umdStatus umdContextGetFirstCause(umdContext context, umd
 /**
  * Asynchronous errors and warnings of the context (D7). Called on a driver thread (stepped: inside a wait) without locks held; may call query and destroy calls
  * of other objects, not umdContextDestroy of this context or umdShutdown. detail lives for the call only; umdGetErrorScene(detail->id, ...) has the
- * errors of the context before it. NULL clears; returns after a running call has ended.
+ * errors of the context before it. NULL clears; failures that a call could meet before are still told to the callback that was set, and a
+ * running call has ended when this returns.
  */
 typedef void (*umdErrorCallback)(umdContext context, const umdErrorDetail *detail, void *user);
 UMD_API UMD_MUST_CHECK umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callback, void *user);
