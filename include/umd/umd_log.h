@@ -47,22 +47,35 @@ typedef struct umdLogModule {
 
 #define UMD_LOG_ARGS_MAX 16
 
+/** What a call site does. */
+typedef enum umdLogSiteKind {
+    UMD_SITE_LOG = 0,            /**< logs a line: UMD_LOG */
+    UMD_SITE_RAISE,              /**< raises an error record, whose begin is a line: UMD_FAIL */
+    UMD_SITE_ABSORB,             /**< ends a record that the driver dealt with, which is a line: UMD_ABSORB */
+} umdLogSiteKind;
+/** Level of a site that raises: by the severity of its code, which is in the table of codes; or known at run time alone. */
+#define UMD_SITE_LEVEL_OF_CODE 0u
+#define UMD_SITE_LEVEL_AT_RUN_TIME 255u
+
 /**
- * A call site: static, in the ELF section "umd_log_sites" (one per UMD_LOG; 64 bytes each, so that the section is an array). Level and text never
- * change; the id is given when the site's library registers.
+ * A call site: static, in the ELF section "umd_log_sites" (one per UMD_LOG, UMD_FAIL, UMD_ABSORB; 64 bytes each, so that the section is an array).
+ * Level and text never change; the id is given when the site's library registers.
  */
 typedef struct umdLogSite {
     umdLogModule *module;
     const char *func;
     const char *file;
-    const char *fmt;
+    const char *fmt;             /**< of a site that raises: its figures; of one that absorbs: the reason, NULL: chosen at run time */
     uint32_t line;
     uint32_t id;                 /**< in this process; 0: not registered yet */
-    uint8_t level;
+    uint8_t level;               /**< umdLogLevel, or one of UMD_SITE_LEVEL_ */
     uint8_t arg_count;
     uint8_t has_strings;         /**< an argument is text, which has to be copied */
     uint8_t ceiling;             /**< UMD_LOG_CEILING of its file: with a higher level it is compiled out; 0: not told */
-    uint8_t reserved[20];
+    uint8_t kind;                /**< umdLogSiteKind */
+    uint8_t reserved[3];
+    int32_t code;                /**< what it raises, an umdStatus; 0: chosen at run time, or nothing */
+    uint8_t reserved2[12];
 } __attribute__((aligned(64))) umdLogSite;
 
 /** Sites of one linked object: from UMD_LOG_MODULE's constructor, and back by its destructor. May come several times per range. */

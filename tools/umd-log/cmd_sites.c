@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_sites.c - sites: every call site of UMD_LOG in our libraries, or in any program, with its level. */
+/* cmd_sites.c - sites: every call site of the log in our libraries, or in any program, with its level. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct sites {
     char *module, *level_text, *pid_text;
     int level;                  /* 0: all */
     struct json_object *all;
-    uint32_t shown, compiled_out, by_level[UMD_LOG_TRACE + 1];
+    uint32_t shown, compiled_out, by_level[UMD_LOG_TRACE + 1]; /* 0: at run time */
 };
 
 static const char *base_name(const char *path)
@@ -33,28 +33,55 @@ static bool wanted(const struct sites *s, const struct site *site)
     return n == 0 || (strncmp(site->module, s->module, n) == 0 && (site->module[n] == '\0' || site->module[n] == '.'));
 }
 
-static void put_out(struct sites *s, const char *path, const struct site *site)
+static const char *level_name(const struct site *site) { return site->level ? log_level_name(site->level) : "-"; }
+
+/* What the line says: of a record its code and figures. */
+static void text_of(const struct site *site, char *buf, size_t size)
 {
-    s->shown++;
-    s->by_level[site->level]++;
-    s->compiled_out += !site->compiled;
-    if (!s->json) {
-        char place[80];
-        snprintf(place, sizeof(place), "%s:%u", site->file, site->line);
-        printf("%s%-5s%s %-3s %-14s %-20s %-28s %s\n", text_colour(print_level_colour(site->level)), log_level_name(site->level),
-               text_colour(TEXT_PLAIN), site->compiled ? "in" : "out", site->module, place, site->func, site->fmt);
-        return;
-    }
+    const char *fmt = site->fmt ? site->fmt : "(reason at run time)";
+
+    if (site->kind == UMD_SITE_RAISE)
+        snprintf(buf, size, "raise %s: %s", site->code ? umdStatusName((umdStatus)site->code) : "(code at run time)", fmt);
+    else if (site->kind == UMD_SITE_ABSORB)
+        snprintf(buf, size, "absorb: %s", fmt);
+    else
+        snprintf(buf, size, "%s", fmt);
+}
+
+static void put_json(struct sites *s, const char *path, const struct site *site)
+{
+    static const char *const kinds[] = { [UMD_SITE_LOG] = "log", [UMD_SITE_RAISE] = "raise", [UMD_SITE_ABSORB] = "absorb" };
     struct json_object *o = json_object_new_object();
-    json_add_text(o, "level", log_level_name(site->level));
+
+    json_add_text(o, "kind", kinds[site->kind]);
+    json_add_text(o, "level", site->level ? log_level_name(site->level) : NULL);
     json_object_object_add(o, "compiled_in", json_object_new_boolean(site->compiled));
     json_add_text(o, "module", site->module);
     json_add_text(o, "function", site->func);
     json_add_text(o, "file", site->file);
     json_add_number(o, "line", site->line);
+    if (site->kind == UMD_SITE_RAISE)
+        json_add_text(o, "code", site->code ? umdStatusName((umdStatus)site->code) : NULL);
     json_add_text(o, "text", site->fmt);
     json_add_text(o, "library", path);
     json_object_array_add(s->all, o);
+}
+
+static void put_out(struct sites *s, const char *path, const struct site *site)
+{
+    char place[80], text[1024];
+
+    s->shown++;
+    s->by_level[site->level]++;
+    s->compiled_out += !site->compiled;
+    if (s->json) {
+        put_json(s, path, site);
+        return;
+    }
+    snprintf(place, sizeof(place), "%s:%u", site->file, site->line);
+    text_of(site, text, sizeof(text));
+    printf("%s%-5s%s %-3s %-14s %-20s %-28s %s\n", site->level ? text_colour(print_level_colour(site->level)) : "", level_name(site),
+           site->level ? text_colour(TEXT_PLAIN) : "", site->compiled ? "in" : "out", site->module, place, site->func, text);
 }
 
 static int by_place(const void *a, const void *b)
@@ -85,7 +112,7 @@ static int read_one(struct sites *s, const char *path, bool named)
     } else if (named || (result != SITES_NONE && result != SITES_NO_ELF)) {
         tool_say("%s: %s", path,
                 result == SITES_UNREADABLE ? strerror(err) : result == SITES_NO_ELF ? "this is no ELF file of this machine's word size" :
-                result == SITES_NONE ? "no call sites: nothing in it logs with UMD_LOG, or all was compiled out" :
+                result == SITES_NONE ? "no call sites: nothing in it logs with UMD_LOG or raises with UMD_FAIL" :
                 result == SITES_DAMAGED ? "the call sites cannot be read: was it built with another version?" : "out of memory");
         status = EXIT_ENVIRONMENT;
     }
@@ -106,8 +133,8 @@ static int sites(struct sites *s, const struct library_list *own, const struct t
     if (s->json)
         json_put_out(s->all);
     else
-        printf("%u shown: %u ERROR, %u WARN, %u INFO, %u DEBUG, %u TRACE; %u compiled out\n", s->shown, s->by_level[1], s->by_level[2],
-               s->by_level[3], s->by_level[4], s->by_level[5], s->compiled_out);
+        printf("%u shown: %u ERROR, %u WARN, %u INFO, %u DEBUG, %u TRACE, %u known at run time alone; %u compiled out\n", s->shown, s->by_level[1],
+               s->by_level[2], s->by_level[3], s->by_level[4], s->by_level[5], s->by_level[0], s->compiled_out);
     json_object_put(s->all);
     return status;
 }
@@ -162,7 +189,9 @@ const struct command command_sites = {
         .command = "sites", .words = "[OPTION...] [LIBRARY...]", .text = "every call site of the log: its level, and whether it is compiled in",
         .help = "Level, whether it is compiled in or out (umd_debug off), module, place, function, text. Reads the ELF section umd_log_sites;\n"
                 "nothing is loaded or run. Without a LIBRARY those of Petrel that belong to this tool.\n"
-                "Error records (UMD_FAIL) are logged where they are raised, by the severity of their code, and are no sites of their own.\n"
+                "Where an error record is raised (UMD_FAIL) the text begins with 'raise CODE', and the level is that of the code's severity, with\n"
+                "which the record is logged; '-' where code or severity are chosen at run time. 'absorb' is where the driver deals with one\n"
+                "(UMD_ABSORB). What the log says about itself (module diag.log), and a record's end (diag.record, INFO), have no sites.\n"
                 "\nExamples:\n  umd-log sites --module umd.mem\n  umd-log sites --level debug ./my-program\n  umd-log sites --json --pid 4711\n",
         .complete = command_complete,
     },

@@ -178,6 +178,17 @@ static void site_finish(struct site *s)
     free(s->fmt);
 }
 
+/* The level of the line that a record begins with. */
+static uint8_t level_of(const struct site *s, uint8_t raw)
+{
+    if (s->kind != UMD_SITE_RAISE || (raw != UMD_SITE_LEVEL_OF_CODE && raw != UMD_SITE_LEVEL_AT_RUN_TIME))
+        return raw;
+    if (raw == UMD_SITE_LEVEL_AT_RUN_TIME || !s->code)
+        return 0;
+    umdSeverity severity = umdStatusAdvice((umdStatus)s->code).severity;
+    return severity == UMD_SEVERITY_INFO ? UMD_LOG_INFO : severity == UMD_SEVERITY_WARN ? UMD_LOG_WARN : UMD_LOG_ERROR;
+}
+
 /* Compilers align the structs as they like, so the gaps between them vary: a struct begins where a pointer is. */
 static enum sites_result read_sites(struct image *i, struct site_list *list)
 {
@@ -193,11 +204,15 @@ static enum sites_result read_sites(struct image *i, struct site_list *list)
         struct site s = {
             .module = i->shared[w] ? strdup(i->shared[w]->name) : string_at(i->elf, pointer_at(i, p[offsetof(umdLogSite, module) / POINTER_B] + offsetof(umdLogModule, name))),
             .func = string_at(i->elf, p[offsetof(umdLogSite, func) / POINTER_B]), .file = string_at(i->elf, p[offsetof(umdLogSite, file) / POINTER_B]),
-            .fmt = string_at(i->elf, p[offsetof(umdLogSite, fmt) / POINTER_B]), .level = raw[offsetof(umdLogSite, level)],
-            .compiled = !raw[offsetof(umdLogSite, ceiling)] || raw[offsetof(umdLogSite, level)] <= raw[offsetof(umdLogSite, ceiling)],
+            .fmt = string_at(i->elf, p[offsetof(umdLogSite, fmt) / POINTER_B]), .kind = raw[offsetof(umdLogSite, kind)],
         };
+        const uint8_t ceiling = raw[offsetof(umdLogSite, ceiling)];
         memcpy(&s.line, raw + offsetof(umdLogSite, line), sizeof(s.line));
-        bool whole = s.module && s.func && s.file && s.fmt && s.level <= UMD_LOG_TRACE;
+        memcpy(&s.code, raw + offsetof(umdLogSite, code), sizeof(s.code));
+        s.level = level_of(&s, raw[offsetof(umdLogSite, level)]);
+        s.compiled = s.kind != UMD_SITE_LOG || !ceiling || s.level <= ceiling;
+        bool whole = s.module && s.func && s.file && (s.fmt || s.kind == UMD_SITE_ABSORB) && s.level <= UMD_LOG_TRACE && s.kind <= UMD_SITE_ABSORB &&
+                     (s.level || s.kind == UMD_SITE_RAISE);
         if (!whole || !add(list, &s)) {
             site_finish(&s);
             return whole ? SITES_NO_MEMORY : SITES_DAMAGED;

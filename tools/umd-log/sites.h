@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sites.h - the call sites of UMD_LOG in a library or program, read from its ELF section; nothing is loaded or run. */
+/* sites.h - the call sites of the log in a library or program, read from its ELF section; nothing is loaded or run. */
 #ifndef UMD_LOG_SITES_H
 #define UMD_LOG_SITES_H
 
@@ -7,9 +7,12 @@
 #include <stdint.h>
 
 struct site {
-    char *module, *func, *file, *fmt;
+    char *module, *func, *file;
+    char *fmt;              /* NULL: chosen at run time */
     uint32_t line;
-    uint8_t level;
+    int32_t code;           /* of a site that raises; 0: chosen at run time */
+    uint8_t kind;           /* umdLogSiteKind */
+    uint8_t level;          /* of a site that raises: of its record's line; 0: known at run time alone */
     bool compiled;          /* false: above the ceiling of its build */
 };
 

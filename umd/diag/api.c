@@ -55,7 +55,7 @@ static void deliver(struct umd_diag_thread *t, const char *name, umdStatus st)
         return;
     }
     if (!s->open)
-        (void)umd_record_raise(&umd_api_log_module, name, "", 0, st, (umdRecordId){ 0 }, "origin=unrecorded raw=%d", (int)st);
+        (void)umd_record_raise_bare(&umd_api_log_module, name, "", 0, st);
     if (!s->open)
         return;
     if (s->rec.code != (int32_t)st) /* translated without UMD_HOP_AS: the chain shows it all the same */
@@ -79,16 +79,28 @@ static void finish_call(struct umd_diag_thread *t, umdStatus st)
     t->calls[seq % UMD_CALLS].end_stamp = umd_stamp() | 1; /* never 0, which means under way */
 }
 
+/* A code that the call's list does not have: what leaves is UMD_ERR_INTERNAL_CODE, with what it was. */
+static umdStatus refuse_code(const char *name, umdStatus raw)
+{
+    static umdLogSite site __attribute__((section("umd_log_sites"), used)) = {
+        .module = &umd_api_log_module, .func = "umd_api_exit", .file = __FILE_NAME__, .fmt = "raw=%d name=%s kind=%s call=%s", .line = __LINE__,
+        .ceiling = UMD_LOG_CEILING, .kind = UMD_SITE_RAISE, .code = UMD_ERR_INTERNAL_CODE,
+    };
+    umdLogSite here = site;
+
+    here.func = name;
+    here.file = "";
+    here.line = 0;
+    return umd_record_raise(&here, UMD_ERR_INTERNAL_CODE, umd_record_take_cause(), (int)raw, umdStatusName(raw),
+                            umd_status_known(raw) ? "undocumented" : "unknown", name);
+}
+
 umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st)
 {
     struct umd_diag_thread *t = umd_diag_thread_peek();
-    umdStatus raw = st;
 
-    if (__builtin_expect(st != UMD_SUCCESS, 0) && !umd_api_may_return(call->site->name, st)) {
-        const char *kind = umd_status_known(st) ? "undocumented" : "unknown";
-        st = umd_record_raise(&umd_api_log_module, call->site->name, "", 0, UMD_ERR_INTERNAL_CODE, umd_record_take_cause(),
-                              "raw=%d name=%s kind=%s call=%s", (int)raw, umdStatusName(raw), kind, call->site->name);
-    }
+    if (__builtin_expect(st != UMD_SUCCESS, 0) && !umd_api_may_return(call->site->name, st))
+        st = refuse_code(call->site->name, st);
     if (!t || t->depth == 0)
         return st;
     struct umd_record_scope *s = umd_record_scope_of(t);

@@ -101,6 +101,8 @@ void umd_callring_each(const struct umd_diag_thread *t, void (*fn)(void *arg, ui
 /* record.c */
 struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t);
 bool umd_power_of_ten(uint32_t n);
+/* Of a code that came up without a record: the story begins here, and says so. func lives on. */
+umdStatus umd_record_raise_bare(umdLogModule *module, const char *func, const char *file, uint32_t line, umdStatus code);
 bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st);
 void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
 void umd_record_step_reset(uint64_t seed);

@@ -56,20 +56,11 @@ bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st)
     return true;
 }
 
-static umdLogLevel level_of(umdSeverity severity)
-{
-    static const umdLogLevel level[] = {
-        [UMD_SEVERITY_INFO] = UMD_LOG_INFO, [UMD_SEVERITY_WARN] = UMD_LOG_WARN,
-        [UMD_SEVERITY_ERROR] = UMD_LOG_ERROR, [UMD_SEVERITY_FATAL] = UMD_LOG_ERROR,
-    };
-    return level[severity];
-}
-
 /* The log line of a record's begin, and its copy in the emergency ring, which comes first (C7). */
 static void announce(umdLogModule *module, const umdErrorDetail *rec)
 {
     char message[UMD_RECORD_TEXT + UMD_RECORD_FIGURES + 160];
-    const umdLogLevel level = level_of(rec->advice.severity);
+    const umdLogLevel level = UMD_LEVEL_OF_SEVERITY(rec->advice.severity);
     int n = snprintf(message, sizeof(message), "%s: %s %s", umdStatusName((umdStatus)rec->code), rec->text, rec->figures);
 
     if (rec->cause.seq && n > 0 && (size_t)n < sizeof(message))
@@ -118,41 +109,41 @@ static bool fold(struct umd_diag_thread *t, struct umd_record_scope *s, const um
 }
 
 /* Too little memory for the thread's state: the failure still reaches the emergency ring and the caller. */
-static umdStatus raise_without_state(umdLogModule *module, const char *func, const char *file, int line, umdStatus code)
+static umdStatus raise_without_state(const umdLogSite *site, umdStatus code)
 {
     umd_record_count(UMD_COUNT_RAISED, code, 1);
     umd_record_count(UMD_COUNT_DELIVERED, code, 1);
     umd_emergency_put(&(struct umd_emergency_note){
-        .module = module->name, .func = func, .file = file, .line = (uint32_t)line, .code = code,
+        .module = site->module->name, .func = site->func, .file = site->file, .line = site->line, .code = code,
         .message = "raised where the diagnosis library had no memory",
     });
     return code;
 }
 
-static void fill(umdErrorDetail *rec, struct umd_diag_thread *t, umdLogModule *module, const char *func, const char *file, int line,
-                 umdStatus code, umdRecordId cause)
-{
-    *rec = (umdErrorDetail){
-        .size_B = sizeof(*rec), .code = code, .origin_code = code, .cause = cause,
-        .mono_ns = umd_sys()->mono_ns(), .real_ns = umd_sys()->real_ns(), .context_id = t->context_id,
-        .tid = umd_sys()->tid(), .call_depth = t->depth, .advice = umdStatusAdvice(code), .line = (uint32_t)line,
-    };
-    UMD_COPY_STR(rec->func, func);
-    UMD_COPY_STR(rec->file, file);
-    UMD_COPY_STR(rec->module, module->name);
-    UMD_COPY_STR(rec->api, umd_record_api_name(t));
-    UMD_COPY_STR(rec->text, umdStatusString(code));
-}
-
-/* Where something was seen first. */
+/* A failure as it is first seen. */
 struct origin {
-    umdLogModule *module;
-    const char *func, *file;
-    int line;
+    const umdLogSite *site;
     umdStatus code;
     umdRecordId cause;
-    const void *frame; /* of the function here that was called */
+    const umdSeverity *severity; /* NULL: the code's own */
+    const void *frame;           /* of the function here that was called */
 };
+
+static void fill(umdErrorDetail *rec, struct umd_diag_thread *t, const struct origin *o)
+{
+    *rec = (umdErrorDetail){
+        .size_B = sizeof(*rec), .code = o->code, .origin_code = o->code, .cause = o->cause,
+        .mono_ns = umd_sys()->mono_ns(), .real_ns = umd_sys()->real_ns(), .context_id = t->context_id,
+        .tid = umd_sys()->tid(), .call_depth = t->depth, .advice = umdStatusAdvice(o->code), .line = o->site->line,
+    };
+    if (o->severity)
+        rec->advice.severity = *o->severity;
+    UMD_COPY_STR(rec->func, o->site->func);
+    UMD_COPY_STR(rec->file, o->site->file);
+    UMD_COPY_STR(rec->module, o->site->module->name);
+    UMD_COPY_STR(rec->api, umd_record_api_name(t));
+    UMD_COPY_STR(rec->text, umdStatusString(o->code));
+}
 
 /* Keeps the record and its scene. False: it is one of so many that it is not logged. */
 static bool keep(struct umd_diag_thread *t, struct umd_record_scope *s, const struct origin *o, bool folded)
@@ -168,20 +159,20 @@ static bool keep(struct umd_diag_thread *t, struct umd_record_scope *s, const st
         return false; /* its scene was taken the first time */
     if (!folded || !umd_scene_known(s->rec.id))
         umd_scene_take(t, &s->rec, o->frame, before, count);
-    const umdLogLevel level = level_of(s->rec.advice.severity);
-    if (level != UMD_LOG_ERROR && (int)level > atomic_load_explicit(&o->module->level, memory_order_relaxed))
+    const umdLogLevel level = UMD_LEVEL_OF_SEVERITY(s->rec.advice.severity);
+    if (level != UMD_LOG_ERROR && (int)level > atomic_load_explicit(&o->site->module->level, memory_order_relaxed))
         return true; /* nobody listens: nothing to save */
     return folded || umd_limit_pass(&s->rec, level);
 }
 
-static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct origin *o, const umdSeverity *severity, const char *fmt, va_list ap)
+static umdStatus raise_at(const struct origin *o, va_list ap)
 {
     int saved = errno;
     struct umd_diag_thread *t = umd_diag_thread_get();
     umdErrorDetail fresh;
 
     if (!t || umd_diag_inside())
-        return raise_without_state(o->module, o->func, o->file, o->line, o->code);
+        return raise_without_state(o->site, o->code);
     struct umd_record_scope *s = umd_record_scope_of(t);
     if (s->open) {
         bool linked = o->cause.seq && umd_id_equal(o->cause, s->rec.id);
@@ -189,12 +180,10 @@ static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct ori
         if (linked) /* lives on as a cause */
             umd_record_log_delivered(s);
     }
-    fill(&fresh, t, o->module, o->func, o->file, o->line, o->code, o->cause);
-    if (severity)
-        fresh.advice.severity = *severity;
-    umd_figures_vformat(fresh.figures, sizeof(fresh.figures), fmt, ap);
-    struct umd_fold_key key = { .cause = o->cause, .func = o->func, .context_id = t->context_id, .last_ns = fresh.mono_ns,
-                                .line = (uint32_t)o->line, .code = o->code };
+    fill(&fresh, t, o);
+    umd_figures_vformat(fresh.figures, sizeof(fresh.figures), o->site->fmt, ap);
+    struct umd_fold_key key = { .cause = o->cause, .func = o->site->func, .context_id = t->context_id, .last_ns = fresh.mono_ns,
+                                .line = o->site->line, .code = o->code };
     bool folded = fold(t, s, &fresh, &key);
     if (!folded) {
         fresh.id = umd_record_id_next();
@@ -208,31 +197,42 @@ static __attribute__((format(printf, 3, 0))) umdStatus raise_at(const struct ori
     umd_record_count(UMD_COUNT_RAISED, o->code, 1);
     s->quiet = !keep(t, s, o, folded);
     if (!s->quiet)
-        announce(o->module, &s->rec);
+        announce(o->site->module, &s->rec);
     errno = saved;
     return o->code;
 }
 
-umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *file, int line, umdStatus code, umdRecordId cause,
-                           const char *fmt, ...)
+umdStatus umd_record_raise(const umdLogSite *site, umdStatus code, umdRecordId cause, ...)
 {
     va_list ap;
 
-    va_start(ap, fmt);
-    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause, __builtin_frame_address(0) }, NULL, fmt, ap);
+    va_start(ap, cause);
+    umdStatus st = raise_at(&(struct origin){ .site = site, .code = code, .cause = cause, .frame = __builtin_frame_address(0) }, ap);
     va_end(ap);
     return st;
 }
 
-umdStatus umd_record_raise_mild(umdLogModule *module, const char *func, const char *file, int line, umdStatus code, umdSeverity severity,
-                                umdRecordId cause, const char *fmt, ...)
+umdStatus umd_record_raise_mild(const umdLogSite *site, umdStatus code, umdSeverity severity, umdRecordId cause, ...)
 {
     va_list ap;
 
-    va_start(ap, fmt);
-    umdStatus st = raise_at(&(struct origin){ module, func, file, line, code, cause, __builtin_frame_address(0) }, &severity, fmt, ap);
+    va_start(ap, cause);
+    umdStatus st = raise_at(&(struct origin){ .site = site, .code = code, .cause = cause, .severity = &severity,
+                                              .frame = __builtin_frame_address(0) }, ap);
     va_end(ap);
     return st;
+}
+
+umdStatus umd_record_raise_bare(umdLogModule *module, const char *func, const char *file, uint32_t line, umdStatus code)
+{
+    UMD_RECORD_SITE(UMD_SITE_RAISE, UMD_SITE_LEVEL_OF_CODE, 0, "origin=unrecorded raw=%d");
+    umdLogSite site = umd_record_site_;
+
+    site.module = module;
+    site.func = func;
+    site.file = file;
+    site.line = line;
+    return umd_record_raise(&site, code, (umdRecordId){ 0 }, (int)code);
 }
 
 void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *func, const char *file, int line, umdStatus in, umdStatus out)
@@ -259,13 +259,13 @@ umdStatus umd_record_hop(umdLogModule *module, const char *func, const char *fil
     struct umd_record_scope *s = umd_record_scope_of(t);
     /* A bare code came up: the story starts here, and says so. */
     if (!s->open && !umd_record_reopen_nested(t, in))
-        (void)umd_record_raise(module, func, file, line, in, (umdRecordId){ 0 }, "origin=unrecorded raw=%d", (int)in);
+        (void)umd_record_raise_bare(module, func, file, (uint32_t)line, in);
     if (s->open)
         umd_record_add_hop(&s->rec, module->name, func, file, line, in, out);
     return out;
 }
 
-void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why)
+void umd_record_absorb(const umdLogSite *site, umdStatus st, const char *why)
 {
     int saved = errno;
     struct umd_diag_thread *t = umd_diag_thread_peek();
@@ -278,7 +278,7 @@ void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why)
     UMD_COPY_STR(s->rec.absorbed, why);
     umd_record_end(s, UMD_RECORD_ABSORBED);
     if (!s->quiet) /* as its begin was: polling must not fill the log */
-        umd_record_log_end(module, &s->rec, UMD_RECORD_ABSORBED);
+        umd_record_log_end(site->module, &s->rec, UMD_RECORD_ABSORBED);
     errno = saved;
 }
 

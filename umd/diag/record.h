@@ -27,35 +27,57 @@ UMD_API void umd_record_set_context(uint64_t context_id);
 /** What was set last on this thread: for code that raises on behalf of another context and then gives the thread back. */
 UMD_API uint64_t umd_record_get_context(void);
 
-/** Raises; the module is the file's UMD_LOG_MODULE. fmt: "key=value" figures only. Value: the code. */
+/* What the compiler knows of x_, else else_: sites are static, and a code may be chosen at run time. */
+#define UMD_IF_CONSTANT(x_, else_) __builtin_choose_expr(__builtin_constant_p(x_), (x_), (else_))
+/* The level of a record's line. */
+#define UMD_LEVEL_OF_SEVERITY(severity_)                                                                    \
+    ((severity_) == UMD_SEVERITY_INFO ? UMD_LOG_INFO : (severity_) == UMD_SEVERITY_WARN ? UMD_LOG_WARN : UMD_LOG_ERROR)
+/* A site that raises or absorbs, beside those of UMD_LOG: umd-log sites lists them all. */
+#define UMD_RECORD_SITE(kind_, level_, code_, fmt_)                                                         \
+    static umdLogSite umd_record_site_ __attribute__((section("umd_log_sites"), used)) = {                  \
+        .module = &umd_log_this_module, .func = __func__, .file = __FILE_NAME__, .fmt = (fmt_), .line = __LINE__, \
+        .level = (uint8_t)(level_), .ceiling = UMD_LOG_CEILING, .kind = (kind_), .code = (code_),           \
+    }
+
+/** Raises; the module is the file's UMD_LOG_MODULE. fmt: a literal, "key=value" figures only. Value: the code. */
 #define UMD_FAIL(code_, fmt_, ...) UMD_FAIL_FROM(code_, (umdRecordId){0}, fmt_, ##__VA_ARGS__)
 /** As UMD_FAIL; what the thread has open becomes the cause (and is thereby not swallowed). */
 #define UMD_FAIL_CAUSED(code_, fmt_, ...) UMD_FAIL_FROM(code_, umd_record_take_cause(), fmt_, ##__VA_ARGS__)
 /** As UMD_FAIL, because of a record that may be another thread's or an asynchronous one. */
 #define UMD_FAIL_FROM(code_, cause_id_, fmt_, ...)                                                          \
-    ((void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__)),                                                \
-     umd_record_raise(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (code_), (cause_id_), fmt_, ##__VA_ARGS__))
+    ({                                                                                                      \
+        UMD_RECORD_SITE(UMD_SITE_RAISE, UMD_SITE_LEVEL_OF_CODE, UMD_IF_CONSTANT(code_, 0), fmt_);           \
+        (void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__));                                              \
+        umd_record_raise(&umd_record_site_, (code_), (cause_id_), ##__VA_ARGS__);                           \
+    })
 /** As UMD_FAIL_FROM, of something less than the code usually is: what the owner asked for (INFO), or what follows from that (WARN). */
 #define UMD_FAIL_MILD(code_, severity_, cause_id_, fmt_, ...)                                               \
-    ((void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__)),                                                \
-     umd_record_raise_mild(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (code_), (severity_), (cause_id_), fmt_, ##__VA_ARGS__))
+    ({                                                                                                      \
+        UMD_RECORD_SITE(UMD_SITE_RAISE, UMD_IF_CONSTANT(UMD_LEVEL_OF_SEVERITY(severity_), UMD_SITE_LEVEL_AT_RUN_TIME), \
+                        UMD_IF_CONSTANT(code_, 0), fmt_);                                                   \
+        (void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__));                                              \
+        umd_record_raise_mild(&umd_record_site_, (code_), (severity_), (cause_id_), ##__VA_ARGS__);         \
+    })
 /** As UMD_FAIL, in code that speaks errno (KMD): value is -errno of the code. */
 #define UMD_FAIL_ERRNO(code_, fmt_, ...) (-umdStatusErrno(UMD_FAIL(code_, fmt_, ##__VA_ARGS__)))
 /** Passes a failure up across a layer boundary unchanged; UMD_HOP_AS translates. Layer: first part of the module's name. */
 #define UMD_HOP(st_) umd_record_hop(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (st_), (st_))
 #define UMD_HOP_AS(st_, code_out_) umd_record_hop(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (st_), (code_out_))
 /** Ends the open record: user mode dealt with it (B12). `why` is one sentence. Counted and logged at INFO. */
-#define UMD_ABSORB(st_, why_) umd_record_absorb(&umd_log_this_module, (st_), (why_))
+#define UMD_ABSORB(st_, why_)                                                                               \
+    do {                                                                                                    \
+        UMD_RECORD_SITE(UMD_SITE_ABSORB, UMD_LOG_INFO, 0, UMD_IF_CONSTANT(why_, NULL));                     \
+        umd_record_absorb(&umd_record_site_, (st_), (why_));                                                \
+    } while (0)
 
 static inline __attribute__((format(printf, 1, 2))) int umd_log_check_expr(const char *fmt, ...) { (void)fmt; return 0; }
 
-UMD_API umdStatus umd_record_raise(umdLogModule *module, const char *func, const char *file, int line, umdStatus code,
-                                   umdRecordId cause, const char *fmt, ...);
+/* Behind the macros. site: where; it may be the caller's own copy with another place in it, which need not live on. Arguments of site->fmt follow. */
+UMD_API umdStatus umd_record_raise(const umdLogSite *site, umdStatus code, umdRecordId cause, ...);
 /** severity replaces the table's in the record's advice, and with it the level of the log line. */
-UMD_API umdStatus umd_record_raise_mild(umdLogModule *module, const char *func, const char *file, int line, umdStatus code,
-                                        umdSeverity severity, umdRecordId cause, const char *fmt, ...);
+UMD_API umdStatus umd_record_raise_mild(const umdLogSite *site, umdStatus code, umdSeverity severity, umdRecordId cause, ...);
 UMD_API umdStatus umd_record_hop(umdLogModule *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
-UMD_API void umd_record_absorb(umdLogModule *module, umdStatus st, const char *why);
+UMD_API void umd_record_absorb(const umdLogSite *site, umdStatus st, const char *why);
 /** Id of the thread's open record (seq 0: none), which stays open. */
 UMD_API umdRecordId umd_record_current(void);
 /** As umd_record_current, and marks it as consumed by a following raise. */

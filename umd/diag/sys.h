@@ -3,6 +3,7 @@
 #ifndef UMD_DIAG_SYS_H
 #define UMD_DIAG_SYS_H
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <sys/types.h>
 
 #include <umd/umd_diag.h>
+#include <umd/umd_log.h>
 
 /*
  * Every allocation, file operation, thread start and clock read of our code goes through umd_sys().
@@ -55,8 +57,20 @@ UMD_API bool umd_sys_step_foreign(void);
 UMD_API void umd_sys_step_set_clock(uint64_t ns);
 
 /* Short forms. umd_alloc raises UMD_ERR_MEM_HOST_ALLOC_FAILED itself and returns NULL: callers return that code with UMD_HOP. */
-#define umd_alloc(size_) umd_alloc_at((size_), __func__, __FILE_NAME__, __LINE__)
-UMD_API void *umd_alloc_at(size_t size, const char *func, const char *file, int line);
+#define umd_alloc(size_)                                                                                  \
+    ({                                                                                                    \
+        UMD_ALLOC_SITE;                                                                                   \
+        umd_alloc_at((size_), &umd_alloc_site_);                                                          \
+    })
+/* Where an allocation may raise: listed by umd-log sites as others are, in module diag.sys. */
+#define UMD_ALLOC_SITE                                                                                    \
+    static umdLogSite umd_alloc_site_ __attribute__((section("umd_log_sites"), used)) = {                 \
+        .module = &umd_sys_log_module, .func = __func__, .file = __FILE_NAME__, .line = __LINE__,          \
+        .fmt = "size_B=%zu live_B=%" PRIu64 " errno=%d", .ceiling = UMD_LOG_CEILING, .kind = UMD_SITE_RAISE, \
+        .code = UMD_ERR_MEM_HOST_ALLOC_FAILED,                                                            \
+    }
+extern UMD_API umdLogModule umd_sys_log_module;
+UMD_API void *umd_alloc_at(size_t size, const umdLogSite *site);
 UMD_API void umd_free(void *p);
 /** Bytes and blocks of umd_alloc not freed yet: the leak check of tests. */
 UMD_API void umd_alloc_live(uint64_t *bytes_out, uint64_t *blocks_out);

@@ -8,6 +8,9 @@
 #include "diag_internal.h"
 
 UMD_LOG_MODULE("diag.sys");
+umdLogModule umd_sys_log_module = { .name = "diag.sys", .level = UMD_LOG_INFO }; /* of the callers' sites, in all libraries */
+__attribute__((constructor(103))) static void module_init(void) { umd_log_module_register(&umd_sys_log_module, NULL, NULL); }
+__attribute__((destructor(103))) static void module_fini(void) { umd_log_module_unregister(&umd_sys_log_module, NULL); }
 
 #define ALLOC_LIVE 0x50455452454c2131ull
 #define ALLOC_DEAD 0x6465616464656164ull
@@ -21,7 +24,7 @@ static_assert(sizeof(struct alloc_head) == 16, "keeps the alignment of the C lib
 
 static _Atomic(uint64_t) live_B, live_blocks;
 
-void *umd_alloc_at(size_t size, const char *func, const char *file, int line)
+void *umd_alloc_at(size_t size, const umdLogSite *site)
 {
     struct alloc_head *head = NULL;
 
@@ -31,8 +34,7 @@ void *umd_alloc_at(size_t size, const char *func, const char *file, int line)
     if (!head) {
         int err = errno;
         uint64_t now_B = atomic_load_explicit(&live_B, memory_order_relaxed);
-        (void)umd_record_raise(&umd_log_this_module, func, file, line, UMD_ERR_MEM_HOST_ALLOC_FAILED, (umdRecordId){ 0 },
-                               "size_B=%zu live_B=%" PRIu64 " errno=%d", size, now_B, err);
+        (void)umd_record_raise(site, UMD_ERR_MEM_HOST_ALLOC_FAILED, (umdRecordId){ 0 }, size, now_B, err); /* as UMD_ALLOC_SITE's format says */
         return NULL;
     }
     head->size_B = size;

@@ -9,7 +9,7 @@ import sys
 # Macro or function -> which argument is the format.
 CALLS = {"UMD_FAIL": 1, "UMD_FAIL_CAUSED": 1, "UMD_FAIL_ERRNO": 1, "UMD_FAIL_FROM": 2, "UMD_FAIL_MILD": 3,
          "PETREL_RAISE": 4, "PETREL_RAISE_MILD": 5, "KMD_FIELD": 1, "BAD": 0,
-         "umd_record_raise": 6, "umd_record_raise_mild": 7, "umd_figures_append": 2, "add_figure": 1}
+         "umd_figures_append": 2, "add_figure": 1}
 CALL = re.compile(r"\b(" + "|".join(sorted(CALLS, key=len, reverse=True)) + r")\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 CONVERSION = r"%[-+ #0']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?(?:hh|h|ll|l|j|z|t)?[diouxXeEfFgGaAcs]"
