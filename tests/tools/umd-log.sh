@@ -268,7 +268,7 @@ sites)
     ul 0 sites; silent
     says out '^libumd_diag\.so.*: [1-9][0-9]* call sites$' '^libumd\.so.*: ' '^libpetrel_kmd\.so: ' '^INFO +in +umd\.context +context\.c:[0-9]+ +context_create +context created id=%lu'
     ul 0 sites --json --module umd
-    json 'r = json.load(sys.stdin); assert len(r) > 5 and all(s["module"].startswith("umd") and s["line"] > 0 and s["text"] for s in r)'
+    json 'r = json.load(sys.stdin); assert len(r) > 5 and all(s["module"].startswith("umd") and s["line"] > 0 and (s.get("text") or s["kind"] == "absorb") for s in r)'
     # Where records are raised: with code, and the level of its severity.
     says out '^ERROR +in +umd\.mem +memory\.c:[0-9]+ +[a-z_]+ +raise UMD_ERR_MEM_POINTER: argument=%s' \
         '^ERROR +in +kmd\.watchdog +watchdog\.c:[0-9]+ +ring_stuck_locked +raise UMD_ERR_HW_HANG: ring=%u' \
