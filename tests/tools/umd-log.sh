@@ -267,8 +267,6 @@ tolerant)
 sites)
     ul 0 sites; silent
     says out '^libumd_diag\.so.*: [1-9][0-9]* call sites$' '^libumd\.so.*: ' '^libpetrel_kmd\.so: ' '^INFO +in +umd\.context +context\.c:[0-9]+ +context_create +context created id=%lu'
-    ul 0 sites --json --module umd
-    json 'r = json.load(sys.stdin); assert len(r) > 5 and all(s["module"].startswith("umd") and s["line"] > 0 and (s.get("text") or s["kind"] == "absorb") for s in r)'
     # Where records are raised: with code, and the level of its severity.
     says out '^ERROR +in +umd\.mem +memory\.c:[0-9]+ +[a-z_]+ +raise UMD_ERR_MEM_POINTER: argument=%s' \
         '^ERROR +in +kmd\.watchdog +watchdog\.c:[0-9]+ +ring_stuck_locked +raise UMD_ERR_HW_HANG: ring=%u' \
@@ -278,6 +276,8 @@ sites)
         '^- +in +kmd\.sched +sched\.c:[0-9]+ +petrel_queue_cancel_locked +raise UMD_ERR_EXEC_CANCELLED: ' \
         '^- +in +kmd\.reset +reset\.c:[0-9]+ +raise_guilty_locked +raise \(code at run time\): ring=%u' \
         '^INFO +in +umd\.stream +stream\.c:[0-9]+ +exec_retrying +absorb: waited for the oldest job' 'known at run time alone'
+    ul 0 sites --json --module umd
+    json 'r = json.load(sys.stdin); assert len(r) > 5 and all(s["module"].startswith("umd") and s["line"] > 0 and (s.get("text") or s["kind"] == "absorb") for s in r)'
     ul 0 sites --json --module kmd.watchdog
     json 'r = [s for s in json.load(sys.stdin) if s["kind"] == "raise"]; assert {s["code"] for s in r} >= {"UMD_ERR_HW_HANG", "UMD_ERR_HW_LONG_RUNNING"}
 assert all(s["level"] in ("ERROR", "WARN") and s["compiled_in"] for s in r)'
