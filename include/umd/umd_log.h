@@ -214,7 +214,16 @@ typedef enum umdLogPeriod {
 UMD_API UMD_MUST_CHECK umdStatus umdLogSetRotationPeriod(umdLogPeriod period);
 /** Files that were moved away or removed are begun anew at their paths; what was logged before is in the old ones. For logrotate and the like. */
 UMD_API void umdLogReopen(void);
-/** A line of a framework or communication library into the same stream. `message` is copied. context_id 0 and trace_id NULL: none. */
+/**
+ * The calling thread works for this W3C trace context from now on ("00-<32 hex>-<16 hex>-<2 hex>", as in TRACEPARENT; copied): each line that it
+ * logs carries trace and span id, until the next call. NULL or "": it is back to the process's, which TRACEPARENT gave, if any. Each thread
+ * has its own, and a new one begins with the process's; the driver's own threads stay with that. Cheap: to be called for each piece of work.
+ * UMD_ERR_CONFIG_VALUE: malformed; nothing has changed. Not for signal handlers.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdLogSetTrace(const char *traceparent);
+/** What umdLogSetTrace was given last on this thread, as a text for it, "" for nothing: to put it back after working for another. */
+UMD_API void umdLogGetTrace(char traceparent_out[56]);
+/** A line of a framework or communication library into the same stream. `message` is copied. context_id 0: none; trace_id NULL: the thread's. */
 UMD_API void umdLogMessage(umdLogLevel level, const char *module, uint64_t context_id, const char *trace_id, const char *message);
 /** Everything logged before the call is with the sinks when it returns; at most timeout_ms. */
 UMD_API void umdLogFlush(uint32_t timeout_ms);

@@ -5,14 +5,13 @@
 
 #include <stdarg.h>
 
+#include "log_ring.h"
 #include "record.h"
 #include "sys.h"
 
 #define UMD_SCOPES 5u       /* the base and 4 nested */
 #define UMD_CALLS 32u
 #define UMD_CALL_ARGS_B (8u * UMD_LOG_ARGS_MAX)
-
-struct umd_log_ring;
 
 /* One public call of the thread; arguments stay encoded until a report asks for them. */
 struct umd_call_entry {
@@ -57,7 +56,9 @@ struct umd_diag_thread {
     uint64_t call_at[16];       /* call_seq of the calls under way, by depth */
     uintptr_t stack_begin, stack_end;   /* equal: not known */
     umdRecordId scene_of;       /* the record whose scene this thread took last */
+    struct umd_log_trace_ids trace; /* as umdLogSetTrace said */
     struct umd_log_ring *ring;
+    bool unsettled;             /* context or trace may be another than the ring was told last */
     uint32_t busy;              /* an entry is being put: a signal handler that logs now must keep off the ring */
     uint32_t ordinal, ordinal_epoch; /* logical thread id of stepped runs */
     uint32_t host_tid;          /* the kernel's */

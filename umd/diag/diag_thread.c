@@ -85,8 +85,10 @@ struct umd_diag_thread *umd_diag_thread_get(void)
         umd_diag_free(t);
         t = NULL;
     }
-    if (t)
+    if (t) {
+        t->unsettled = true;
         umd_scene_stack_bounds(t);
+    }
     umd_diag_self = t;
     if (t) {
         t->host_tid = umd_diag_host_tid();

@@ -9,6 +9,7 @@
 #include "log_binary.h"
 #include "log_encode.h"
 #include "log_sinks.h"
+#include "log_trace.h"
 #include "record.h"
 
 UMD_LOG_MODULE("diag.binary");
@@ -39,6 +40,7 @@ struct umd_log_binary {
     uint32_t tid, depth;
     int error;                  /* errno of what a call site could not be kept for; 0: none */
     char text[5][STRING_MAX_B]; /* of the record returned last */
+    struct umd_log_trace_ids trace;
 };
 
 /* ---- Bytes ---- */
@@ -329,6 +331,19 @@ static void read_common(struct umd_log_binary *b, struct in *in, uint8_t tag, st
     r->context_id = b->context_id;
 }
 
+/* A line's own trace goes before the file's. */
+static void take_trace(struct umd_log_binary *b, const char *own, struct umd_log_binary_record *r)
+{
+    r->trace_id = *own ? own : b->head.trace_id;
+    r->span_id = *own ? "" : b->head.span_id;
+    r->trace_flags = *own ? "" : b->head.trace_flags;
+    if (!umd_log_trace_parse(own, b->trace.trace_id, b->trace.span_id, b->trace.flags))
+        return;
+    r->trace_id = b->trace.trace_id;
+    r->span_id = b->trace.span_id;
+    r->trace_flags = b->trace.flags;
+}
+
 static void read_record(struct umd_log_binary *b, struct in *in, struct umd_log_binary_record *r)
 {
     size_t args_B;
@@ -350,8 +365,7 @@ static void read_record(struct umd_log_binary *b, struct in *in, struct umd_log_
     r->file = s->file;
     r->fmt = s->fmt;
     r->message = b->text[0];
-    r->trace_id = b->head.trace_id;
-    r->span_id = b->head.span_id;
+    take_trace(b, "", r);
 }
 
 static void read_text(struct umd_log_binary *b, struct in *in, struct umd_log_binary_record *r)
@@ -371,8 +385,7 @@ static void read_text(struct umd_log_binary *b, struct in *in, struct umd_log_bi
     r->module = b->text[0];
     r->func = b->text[1];
     r->file = b->text[2];
-    r->trace_id = b->text[3][0] ? b->text[3] : b->head.trace_id;
-    r->span_id = b->text[3][0] ? "" : b->head.span_id;
+    take_trace(b, b->text[3], r);
     r->message = b->text[4];
     r->fmt = "";
 }
@@ -498,8 +511,8 @@ size_t umd_log_binary_format(const struct umd_log_binary_record *r, umdLogFormat
 {
     struct umd_log_line line = {
         .level = r->level, .module = r->module, .func = r->func, .file = r->file, .message = r->message, .trace_id = r->trace_id,
-        .span_id = r->span_id[0] ? r->span_id : NULL, .line = r->line, .code = r->code, .mono_ns = r->mono_ns, .real_ns = r->real_ns,
-        .observed_ns = r->real_ns, .context_id = r->context_id, .record = r->record, .pid = r->pid, .tid = r->tid, .depth = r->depth,
+        .span_id = r->span_id[0] ? r->span_id : NULL, .trace_flags = r->trace_flags, .line = r->line, .code = r->code,
+        .mono_ns = r->mono_ns, .real_ns = r->real_ns, .observed_ns = r->real_ns, .context_id = r->context_id, .record = r->record, .pid = r->pid, .tid = r->tid, .depth = r->depth,
     };
     size_t n = format == UMD_LOG_FORMAT_JSON ? umd_log_format_json(NULL, &line, buf, size) : umd_log_format_text(NULL, &line, buf, size);
 

@@ -23,7 +23,8 @@
  *                      varint thread id if UMD_BINARY_TID, varint depth if UMD_BINARY_DEPTH, varint context id if UMD_BINARY_CONTEXT
  *                      (not set: as in the record before; at first 0), varint args_B, the arguments as log_encode.h has them
  *   UMD_BINARY_TEXT    (0x80 | flags) zigzag time and the optional fields as above, byte level, varint line, zigzag code, varints boot, pid
- *                      and seq of the error record, strings module, func, file, trace id, message
+ *                      and seq of the error record, strings module, func, file, trace, message. trace: a trace id, or a context of
+ *                      the thread's own as TRACEPARENT has it; "": as the head says
  */
 #define UMD_BINARY_VERSION 1u
 #define UMD_BINARY_BLOCK_MARK 0x314b4250u /* "PBK1" */
@@ -59,7 +60,7 @@ struct umd_log_binary;
 
 struct umd_log_binary_record {
     umdLogLevel level;
-    const char *module, *func, *file, *message, *trace_id, *span_id; /* never NULL, "" for none; valid until the next call */
+    const char *module, *func, *file, *message, *trace_id, *span_id, *trace_flags; /* never NULL, "" for none; valid until the next call */
     const char *fmt;            /* of the call site; "" for a text record */
     uint32_t line;
     int32_t code;

@@ -19,42 +19,45 @@ struct piece {
     size_t size_B;
 };
 
-static void fill(struct umd_log_entry *e, const struct umd_diag_thread *t, uint32_t size_B, uint32_t site_id, uint64_t context_id,
-                 struct piece a, struct piece b)
+static bool put_busy(struct umd_diag_thread *t, uint32_t site_id, struct piece a, struct piece b)
 {
-    *e = (struct umd_log_entry){ .size_B = size_B, .site_id = site_id, .stamp = umd_stamp(), .context_id = context_id, .depth = t->depth,
-                                 .payload_B = (uint32_t)(a.size_B + b.size_B) };
-    memcpy(e + 1, a.bytes, a.size_B);
-    memcpy((uint8_t *)(e + 1) + a.size_B, b.bytes, b.size_B);
+    const uint64_t stamp = UMD_ENTRY_STAMP(umd_stamp());
+    uint32_t size_B;
+
+    if (!t->ring)
+        t->ring = umd_log_ring_create();
+    if (!t->ring || !umd_log_ring_settle(t->ring, stamp, t->context_id, &t->trace))
+        return false;
+    uint8_t *to = umd_log_ring_reserve_long(t->ring, site_id, t->depth, stamp, (uint32_t)(a.size_B + b.size_B), &size_B);
+    if (!to)
+        return false;
+    t->unsettled = false;
+    memcpy(to, a.bytes, a.size_B);
+    memcpy(to + a.size_B, b.bytes, b.size_B);
+    umd_log_ring_commit(t->ring, size_B);
+    return true;
 }
 
 /*
  * Into the thread's ring, made on first use. False: no room, or a signal handler that has interrupted this very thing; counted. From the first
  * look at the ring to its new head the thread is busy: a handler that came in between would take the same place.
  */
-static bool put(struct umd_diag_thread *t, uint32_t site_id, uint64_t context_id, struct piece a, struct piece b, bool urgent)
+static bool put(struct umd_diag_thread *t, uint32_t site_id, struct piece a, struct piece b, bool urgent)
 {
-    uint32_t size_B = (uint32_t)((sizeof(struct umd_log_entry) + a.size_B + b.size_B + 7) & ~(size_t)7);
-    struct umd_log_entry *e = NULL;
+    bool done = false;
 
     if (!t->busy) {
         t->busy = 1;
         atomic_signal_fence(memory_order_seq_cst);
-        if (!t->ring)
-            t->ring = umd_log_ring_create();
-        e = t->ring ? umd_log_ring_reserve(t->ring, size_B) : NULL;
-        if (e) {
-            fill(e, t, size_B, site_id, context_id, a, b);
-            umd_log_ring_commit(t->ring, size_B);
-            urgent = urgent || t->ring->crowded;
-        }
+        done = put_busy(t, site_id, a, b);
+        urgent = urgent || (done && t->ring->crowded);
         atomic_signal_fence(memory_order_seq_cst);
         t->busy = 0;
     }
-    if (!e)
+    if (!done)
         umd_log_count_dropped();
-    umd_log_wake(urgent || !e);
-    return e != NULL;
+    umd_log_wake(urgent || !done);
+    return done;
 }
 
 static void line_now(const struct umd_diag_thread *t, struct umd_log_line *line)
@@ -64,6 +67,11 @@ static void line_now(const struct umd_diag_thread *t, struct umd_log_line *line)
     line->pid = umd_sys()->pid();
     line->tid = umd_sys()->tid();
     line->depth = t->depth;
+    if (!line->trace_id && t->trace.trace_id[0]) {
+        line->trace_id = t->trace.trace_id;
+        line->span_id = t->trace.span_id;
+        line->trace_flags = t->trace.flags;
+    }
     umd_log_write_now(line);
 }
 
@@ -71,7 +79,7 @@ static void line_now(const struct umd_diag_thread *t, struct umd_log_line *line)
 static void overflow(const struct umd_diag_thread *t, const struct umd_log_text *text)
 {
     if (text->level == UMD_LOG_ERROR)
-        umd_log_fold_put(text, umd_stamp(), t->ring ? t->ring->tid : umd_diag_host_tid(), t->depth);
+        umd_log_fold_put(text, umd_stamp(), t->ring ? t->ring->tid : umd_diag_host_tid(), t->depth, &t->trace);
 }
 
 /* All but the usual: an error, text among the arguments, the first line of a thread, no writer. */
@@ -97,8 +105,7 @@ static __attribute__((noinline)) void emit_slow(const umdLogSite *site, const ui
     } else if (sync) {
         line_now(t, &(struct umd_log_line){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
                                             .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });
-    } else if (!put(t, site->id, t->context_id, (struct piece){ encoded, n }, (struct piece){ "", 0 },
-                    site->level <= UMD_LOG_WARN)) {
+    } else if (!put(t, site->id, (struct piece){ encoded, n }, (struct piece){ "", 0 }, site->level <= UMD_LOG_WARN)) {
         overflow(t, &(struct umd_log_text){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
                                             .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });
     }
@@ -108,36 +115,36 @@ static __attribute__((noinline)) void emit_slow(const umdLogSite *site, const ui
 void umd_log_emit(const umdLogSite *site, const uint64_t *args)
 {
     struct umd_diag_thread *t = umd_diag_self;
-    uint32_t size_B = (uint32_t)sizeof(struct umd_log_entry) + 8u * site->arg_count;
 
     if (__builtin_expect(!t || !t->ring || t->busy || site->has_strings || site->level == UMD_LOG_ERROR || !site->id ||
-                         !atomic_load_explicit(&umd_log_has_writer, memory_order_relaxed) || umd_diag_inside_count, 0)) {
+                         !atomic_load_explicit(&umd_log_writer_flags.there, memory_order_relaxed) || umd_diag_inside_count, 0)) {
         emit_slow(site, args);
         return;
     }
+    const uint32_t count = site->arg_count, size_B = 8 + 8 * count;
+    const uint64_t stamp = UMD_ENTRY_STAMP(umd_stamp());
     struct umd_log_ring *ring = t->ring;
+    uint64_t *to = NULL;
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
-    struct umd_log_entry *e = umd_log_ring_reserve(ring, size_B);
-    if (__builtin_expect(!e, 0)) {
+    if (__builtin_expect(t->unsettled || UMD_ENTRY_LATE(stamp - ring->stamp), 0))
+        t->unsettled = !umd_log_ring_settle(ring, stamp, t->context_id, &t->trace);
+    if (__builtin_expect(!t->unsettled, 1))
+        to = umd_log_ring_reserve(ring, size_B);
+    if (__builtin_expect(!to, 0)) {
         umd_log_count_dropped();
         t->busy = 0;
         umd_log_wake(true);
         return;
     }
-    e->size_B = size_B;
-    e->site_id = site->id;
-    e->stamp = umd_stamp();
-    e->context_id = t->context_id;
-    e->depth = t->depth;
-    e->payload_B = size_B - (uint32_t)sizeof(*e);
-    uint64_t *to = (uint64_t *)(e + 1);
-    for (uint32_t i = 0; i < site->arg_count; i++)
-        to[i] = args[i];
+    umd_log_ring_fetch_ahead(to);
+    to[0] = umd_log_ring_word(ring, site->id, count + 1, t->depth, stamp);
+    for (uint32_t i = 0; i < count; i++)
+        to[i + 1] = args[i];
     umd_log_ring_commit(ring, size_B);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
-    if (__builtin_expect(!atomic_load_explicit(&umd_log_writer_awake, memory_order_relaxed) || site->level <= UMD_LOG_WARN || ring->crowded, 0))
+    if (__builtin_expect(!atomic_load_explicit(&umd_log_writer_flags.awake, memory_order_relaxed) || site->level <= UMD_LOG_WARN || ring->crowded, 0))
         umd_log_wake(site->level <= UMD_LOG_WARN || ring->crowded);
 }
 
@@ -180,8 +187,8 @@ void umd_log_text(const struct umd_log_text *x)
             .context_id = x->context_id, .record = x->record, .trace_id = x->trace_id ? payload + trace_at : NULL,
             .message = payload + message_at });
     } else {
-        const struct umd_log_entry_text text = { .record = x->record, .code = x->code, .line = x->line, .level = x->level };
-        if (!put(t, UMD_ENTRY_TEXT, x->context_id, (struct piece){ &text, sizeof(text) }, (struct piece){ payload, n }, x->level <= UMD_LOG_WARN))
+        const struct umd_log_entry_text text = { .context_id = x->context_id, .record = x->record, .code = x->code, .line = x->line, .level = x->level };
+        if (!put(t, UMD_ENTRY_TEXT, (struct piece){ &text, sizeof(text) }, (struct piece){ payload, n }, x->level <= UMD_LOG_WARN))
             overflow(t, x);
     }
     errno = saved;

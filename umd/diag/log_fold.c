@@ -24,7 +24,7 @@ static uint32_t hash(const char *file, uint32_t line)
     return h ? h : 1;
 }
 
-static void write_down(struct slot *s, const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth)
+static void write_down(struct slot *s, const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth, const struct umd_log_trace_ids *trace)
 {
     s->first.stamp = stamp;
     s->first.context_id = text->context_id;
@@ -33,6 +33,9 @@ static void write_down(struct slot *s, const struct umd_log_text *text, uint64_t
     s->first.tid = tid;
     s->first.depth = depth;
     s->first.code = text->code;
+    s->first.trace = text->trace_id ? (struct umd_log_trace_ids){ 0 } : *trace;
+    if (text->trace_id)
+        UMD_COPY_STR(s->first.trace.trace_id, text->trace_id);
     UMD_COPY_STR(s->first.module, text->module);
     UMD_COPY_STR(s->first.func, text->func);
     UMD_COPY_STR(s->first.file, text->file);
@@ -41,7 +44,7 @@ static void write_down(struct slot *s, const struct umd_log_text *text, uint64_t
     atomic_fetch_add_explicit(&waiting, 1, memory_order_release);
 }
 
-void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth)
+void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth, const struct umd_log_trace_ids *trace)
 {
     uint32_t key = hash(text->file, text->line);
 
@@ -53,7 +56,7 @@ void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t 
             if (!atomic_compare_exchange_weak_explicit(&s->state, &state, next, memory_order_acq_rel, memory_order_acquire))
                 continue;
             if (state == 0)
-                write_down(s, text, stamp, tid, depth);
+                write_down(s, text, stamp, tid, depth, trace);
             return;
         }
     }

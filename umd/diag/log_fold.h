@@ -6,7 +6,7 @@
 #include "log_internal.h"
 
 /* Any thread, lock-free, async-signal-safe. The emergency ring has the error already: here it waits for the writer's next round. */
-void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth);
+void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth, const struct umd_log_trace_ids *trace);
 
 struct umd_log_folded {
     uint64_t stamp, context_id;
@@ -15,6 +15,7 @@ struct umd_log_folded {
     int32_t code;
     uint32_t count;             /* the first, and as many more of the same call site less one */
     char module[16], func[48], file[48];
+    struct umd_log_trace_ids trace; /* the thread's, where the line had none of its own */
     char message[512];
 };
 /* The writer: takes one out. False: none (left). */

@@ -51,8 +51,12 @@ void umd_log_rules_atfork(int stage);
 /* ---- writer: log_writer.c ---- */
 /* After an entry is in a ring: wakes the writer if it sleeps; at_once: it is not to wait for a batch either. */
 void umd_log_wake(bool at_once);
-/* Somebody drains the rings; and: it will look at them by itself. Read on the hot path. */
-extern _Atomic(bool) umd_log_has_writer __attribute__((visibility("hidden"))), umd_log_writer_awake __attribute__((visibility("hidden")));
+/* Read on the hot path, and therefore on a line of their own: somebody drains the rings; and: it will look at them by itself. */
+struct umd_log_writer_flags {
+    _Alignas(64) _Atomic(bool) there;
+    _Atomic(bool) awake;
+};
+extern struct umd_log_writer_flags umd_log_writer_flags __attribute__((visibility("hidden")));
 /* True: nobody drains the rings, so the caller writes by itself. */
 bool umd_log_is_sync(void);
 void umd_log_write_now(struct umd_log_line *line);

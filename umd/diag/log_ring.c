@@ -4,42 +4,124 @@
 
 #include "log_internal.h"
 #include "log_ring.h"
+#include "stamp.h"
+
+#define LINE_B 64u      /* of the cache */
 
 static _Atomic(struct umd_log_ring *) rings;
 static _Atomic(uint64_t) dropped;
 
-/* Sets the limit anew. A crowded ring passes here with each entry. */
-struct umd_log_entry *umd_log_ring_reserve_slow(struct umd_log_ring *ring, uint32_t size_B)
-{
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    uint64_t data_end = (head | (UMD_RING_B - 1)) + 1;
+/* ---- Producer ---- */
 
-    if (head + size_B > data_end) { /* entries lie in one piece */
+/* Sets the limit anew. A crowded ring passes here with each entry. */
+uint64_t *umd_log_ring_reserve_slow(struct umd_log_ring *ring, uint32_t size_B)
+{
+    uint64_t at = ring->at, tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    uint64_t data_end = (at | (UMD_RING_B - 1)) + 1;
+
+    if (at + size_B > data_end) { /* entries lie in one piece */
         if (data_end + size_B - tail > UMD_RING_B)
             return NULL;
-        struct umd_log_entry *pad = umd_log_ring_at(ring, head);
-        pad->size_B = (uint32_t)(data_end - head);
-        pad->site_id = UMD_ENTRY_PAD;
-        head = data_end;
+        uint64_t *pad = umd_log_ring_at(ring, at), words = (data_end - at) / 8;
+        pad[0] = UMD_ENTRY_PAD | (words <= UMD_ENTRY_WORDS_MAX ? words : 0) << UMD_ENTRY_WORDS_AT;
+        if (words > UMD_ENTRY_WORDS_MAX)
+            pad[1] = data_end - at;
+        umd_log_ring_commit(ring, (uint32_t)(data_end - at));
+        at = data_end;
         data_end += UMD_RING_B;
-        atomic_store_explicit(&ring->head, head, memory_order_release);
     }
-    if (head + size_B - tail > UMD_RING_B)
+    if (at + size_B - tail > UMD_RING_B)
         return NULL;
     uint64_t calm = tail + UMD_RING_CROWDED_B, end;
-    ring->crowded = head + size_B > calm;
-    end = ring->crowded ? head + size_B : calm; /* crowded: looks again at each entry, until the writer has been */
+    ring->crowded = at + size_B > calm;
+    end = ring->crowded ? at + size_B : calm; /* crowded: looks again at each entry, until the writer has been */
     ring->limit = end < data_end ? end : data_end;
-    return umd_log_ring_at(ring, head);
+    return umd_log_ring_at(ring, at);
+}
+
+uint8_t *umd_log_ring_reserve_long(struct umd_log_ring *ring, uint32_t site_id, uint32_t depth, uint64_t stamp, uint32_t payload_B, uint32_t *size_out)
+{
+    uint32_t size_B = (16 + payload_B + 7) & ~7u;
+    uint64_t *to = umd_log_ring_reserve(ring, size_B);
+
+    if (!to)
+        return NULL;
+    to[0] = umd_log_ring_word(ring, site_id, 0, depth, stamp);
+    to[1] = size_B | (uint64_t)payload_B << 32;
+    *size_out = size_B;
+    return (uint8_t *)(to + 2);
+}
+
+static bool put_state(struct umd_log_ring *ring, uint32_t kind, const void *bytes, uint32_t n)
+{
+    uint32_t size_B;
+    uint8_t *to = umd_log_ring_reserve_long(ring, kind, 0, ring->stamp, n, &size_B);
+
+    if (!to)
+        return false;
+    memcpy(to, bytes, n);
+    umd_log_ring_commit(ring, size_B);
+    return true;
+}
+
+bool umd_log_ring_settle(struct umd_log_ring *ring, uint64_t stamp, uint64_t context_id, const struct umd_log_trace_ids *trace)
+{
+    const struct umd_log_entry_where where = { .stamp = stamp, .context_id = context_id };
+
+    if (context_id != ring->context_id || UMD_ENTRY_LATE(stamp - ring->stamp)) {
+        if (!put_state(ring, UMD_ENTRY_WHERE, &where, sizeof(where)))
+            return false;
+        ring->context_id = context_id;
+        ring->stamp = stamp;
+    }
+    if (memcmp(trace, &ring->trace, sizeof(*trace)) != 0) {
+        if (!put_state(ring, UMD_ENTRY_TRACE, trace, sizeof(*trace)))
+            return false;
+        ring->trace = *trace;
+    }
+    return true;
+}
+
+/* ---- Consumer ---- */
+
+/* Size and payload of the entry at `word`, of which so many bytes can be read; its stamp, after the one before. False: it makes no sense. */
+static bool decode(const uint64_t word[2], const uint64_t *at, uint32_t room, uint64_t before, struct umd_log_entry *e)
+{
+    uint32_t words = word[0] >> UMD_ENTRY_WORDS_AT & UMD_ENTRY_WORDS_MAX;
+
+    e->site_id = word[0] & 0xfffffu;
+    e->depth = word[0] >> UMD_ENTRY_DEPTH_AT & UMD_ENTRY_DEPTH_MAX;
+    e->stamp = before + (word[0] >> UMD_ENTRY_TIME_AT << 2);
+    e->size_B = words ? words * 8 : (uint32_t)word[1];
+    e->payload_B = words ? words * 8 - 8 : e->site_id == UMD_ENTRY_PAD ? 0 : (uint32_t)(word[1] >> 32);
+    e->payload = (const uint8_t *)(at + (words ? 1 : 2));
+    return e->size_B >= (words ? 8u : 16u) && e->size_B % 8 == 0 && e->size_B <= room && e->payload_B <= e->size_B - (words ? 8u : 16u);
 }
 
 static void find_front(struct umd_log_ring *ring, uint64_t tail)
 {
-    if (tail != ring->seen_head && umd_log_ring_at(ring, tail)->site_id == UMD_ENTRY_PAD)
-        tail += umd_log_ring_at(ring, tail)->size_B;
+    struct umd_log_entry *e = &ring->front;
+    struct umd_log_entry_where where;
+
+    for (ring->has_front = false; tail != ring->seen_head; tail += e->size_B) {
+        const uint64_t *at = umd_log_ring_at(ring, tail);
+        if (!decode(at, at, UMD_RING_B, ring->tail_stamp, e)) { /* somebody wrote over it: what is there is given up */
+            tail = ring->seen_head;
+            break;
+        }
+        if (e->site_id == UMD_ENTRY_WHERE) {
+            memcpy(&where, e->payload, sizeof(where));
+            ring->tail_stamp = where.stamp;
+            ring->tail_context = where.context_id;
+        } else if (e->site_id == UMD_ENTRY_TRACE) {
+            memcpy(&ring->front_trace, e->payload, sizeof(ring->front_trace));
+        } else if (e->site_id != UMD_ENTRY_PAD) {
+            e->context_id = ring->tail_context;
+            ring->has_front = true;
+            break;
+        }
+    }
     atomic_store_explicit(&ring->tail, tail, memory_order_release);
-    ring->front = tail != ring->seen_head ? umd_log_ring_at(ring, tail) : NULL;
 }
 
 void umd_log_ring_look(struct umd_log_ring *ring)
@@ -50,7 +132,8 @@ void umd_log_ring_look(struct umd_log_ring *ring)
 
 void umd_log_ring_take(struct umd_log_ring *ring)
 {
-    find_front(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->front->size_B);
+    ring->tail_stamp = ring->front.stamp;
+    find_front(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->front.size_B);
 }
 
 static bool is_empty(const struct umd_log_ring *ring)
@@ -60,11 +143,14 @@ static bool is_empty(const struct umd_log_ring *ring)
 
 struct umd_log_ring *umd_log_ring_create(void)
 {
-    struct umd_log_ring *ring = umd_diag_alloc(sizeof(*ring));
+    void *block = umd_diag_alloc(sizeof(struct umd_log_ring) + LINE_B); /* it comes at multiples of 16 bytes */
+    struct umd_log_ring *ring = (struct umd_log_ring *)(((uintptr_t)block + LINE_B - 1) & ~(uintptr_t)(LINE_B - 1));
 
-    if (!ring)
+    if (!block)
         return NULL;
+    ring->block = block;
     ring->tid = umd_sys()->tid();
+    ring->stamp = ring->tail_stamp = UMD_ENTRY_STAMP(umd_stamp());
     for (size_t at = 0; at < sizeof(ring->data); at += 4096) /* page faults now, at the thread's first line, and not in its calls */
         ((volatile uint8_t *)ring->data)[at] = 0;
     struct umd_log_ring *first = atomic_load_explicit(&rings, memory_order_relaxed);
@@ -105,11 +191,11 @@ void umd_log_ring_reap(void)
             continue;
         }
         prev->next = r->next;
-        umd_diag_free(r);
+        umd_diag_free(r->block);
     }
     struct umd_log_ring *expected = first;
     if (dead(first) && atomic_compare_exchange_strong(&rings, &expected, first->next))
-        umd_diag_free(first);
+        umd_diag_free(first->block);
 }
 
 void umd_log_count_dropped(void) { atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed); }
@@ -119,7 +205,10 @@ void umd_log_ring_child(struct umd_log_ring *own)
 {
     for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next) {
         atomic_store(&r->tail, atomic_load(&r->head));
-        r->front = NULL;
+        r->has_front = false;
+        r->tail_stamp = r->stamp;
+        r->tail_context = r->context_id;
+        r->front_trace = r->trace;
         if (r == own)
             r->tid = umd_sys()->tid();
         else
@@ -127,29 +216,41 @@ void umd_log_ring_child(struct umd_log_ring *own)
     }
 }
 
+/* One entry, of a ring whose memory may be anything by now. False: it makes no sense. */
+static bool peek_entry(bool (*peek)(void *to, const void *from, size_t n), struct umd_log_ring *ring, uint64_t at, uint64_t before,
+                       struct umd_log_entry *e, uint8_t *payload, size_t size)
+{
+    uint64_t word[2] = { 0 };
+    uint32_t room = UMD_RING_B - (uint32_t)(at & (UMD_RING_B - 1));
+
+    if (!peek(word, umd_log_ring_at(ring, at), room < sizeof(word) ? room : sizeof(word)) ||
+        !decode(word, umd_log_ring_at(ring, at), room, before, e) || e->payload_B > size || !peek(payload, e->payload, e->payload_B))
+        return false;
+    e->payload = payload;
+    return true;
+}
+
 void umd_log_ring_each_left(bool (*peek)(void *to, const void *from, size_t n),
-                            void (*fn)(void *arg, uint32_t tid, const struct umd_log_entry *e, const uint8_t *payload), void *arg, uint32_t max)
+                            void (*fn)(void *arg, uint32_t tid, const struct umd_log_entry *e), void *arg, uint32_t max)
 {
     static uint8_t payload[4096];
     struct umd_log_entry e;
+    struct umd_log_entry_where where; /* as of what comes before tail */
     uint64_t head, tail;
     uint32_t tid;
 
     for (struct umd_log_ring *r = umd_log_ring_first(), *next; r && peek(&next, &r->next, sizeof(next)); r = next) {
-        if (!peek(&tail, &r->tail, sizeof(tail)) || !peek(&head, &r->head, sizeof(head)) || !peek(&tid, &r->tid, sizeof(tid)))
+        if (!peek(&where.stamp, &r->tail_stamp, sizeof(where.stamp)) || !peek(&where.context_id, &r->tail_context, sizeof(where.context_id)) ||
+            !peek(&tail, &r->tail, sizeof(tail)) || !peek(&head, &r->head, sizeof(head)) || !peek(&tid, &r->tid, sizeof(tid)))
             return;
-        while (tail < head && max) {
-            const struct umd_log_entry *at = umd_log_ring_at(r, tail);
-            uint32_t room = UMD_RING_B - (uint32_t)(tail & (UMD_RING_B - 1)), begin[2]; /* size_B and site_id: a pad may have no more */
-            if (!peek(begin, at, sizeof(begin)) || begin[0] < sizeof(begin) || begin[0] > room)
-                break;
-            tail += begin[0];
-            if (begin[1] == UMD_ENTRY_PAD)
+        for (; tail < head && max && peek_entry(peek, r, tail, where.stamp, &e, payload, sizeof(payload)); tail += e.size_B) {
+            if (e.site_id == UMD_ENTRY_WHERE)
+                memcpy(&where, payload, sizeof(where));
+            if (e.site_id == UMD_ENTRY_WHERE || e.site_id == UMD_ENTRY_TRACE || e.site_id == UMD_ENTRY_PAD)
                 continue;
-            if (begin[0] < sizeof(e) || !peek(&e, at, sizeof(e)) || e.payload_B > begin[0] - sizeof(e) || e.payload_B > sizeof(payload) ||
-                !peek(payload, at + 1, e.payload_B))
-                break;
-            fn(arg, tid, &e, payload);
+            where.stamp = e.stamp;
+            e.context_id = where.context_id;
+            fn(arg, tid, &e);
             max--;
         }
     }

@@ -145,17 +145,30 @@ static uint8_t *put_common(uint8_t *at, uint8_t tag, const struct umd_log_line *
     return at;
 }
 
+#define TRACE_B 160u /* as umd_log_text cuts it, with span and flags */
+
 static size_t text_max_B(struct umd_log_line *line)
 {
     size_t n = strlen(line->module) + strlen(umd_log_line_message(line));
 
     n += line->func ? strlen(line->func) : 0;
     n += line->file ? strlen(line->file) : 0;
-    return n + (line->trace_id ? strlen(line->trace_id) : 0);
+    return n + TRACE_B;
+}
+
+/* A trace id alone, or a thread's context as it was given. */
+static const char *trace_text(const struct umd_log_line *line, char buf[TRACE_B])
+{
+    if (!line->trace_id || !line->span_id)
+        return line->trace_id;
+    snprintf(buf, TRACE_B, "00-%.32s-%.16s-%.2s", line->trace_id, line->span_id, line->trace_flags ? line->trace_flags : "00");
+    return buf;
 }
 
 static uint8_t *put_text(uint8_t *at, struct umd_log_line *line)
 {
+    char trace[TRACE_B];
+
     at = put_common(at, UMD_BINARY_TEXT, line, 0);
     *at++ = (uint8_t)line->level;
     at = put_varint(at, line->line);
@@ -166,7 +179,7 @@ static uint8_t *put_text(uint8_t *at, struct umd_log_line *line)
     at = put_string(at, line->module);
     at = put_string(at, line->func);
     at = put_string(at, line->file);
-    at = put_string(at, line->trace_id);
+    at = put_string(at, trace_text(line, trace));
     return put_string(at, umd_log_line_message(line));
 }
 

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "log_ring.h"
 #include "log_site.h"
 
 #define RANGES_MAX 256u /* linked objects with sites, ever, in one process; sites beyond have no number and are not logged but for errors */
@@ -30,7 +31,7 @@ void umd_log_sites_add(umdLogSite *sites, umdLogSite *end)
         r->users++;
         return;
     }
-    if (sites == end || at == RANGES_MAX)
+    if (sites == end || at == RANGES_MAX || (size_t)(end - sites) > UMD_ENTRY_SITE_MAX - (first - 1))
         return;
     ranges[at].first_id = first;
     ranges[at].count = (uint32_t)(end - sites);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* log_trace.c - W3C trace context: TRACEPARENT parsed strictly, and what of it a line carries. */
+/* log_trace.c - W3C trace context: of the process by TRACEPARENT, of a thread by call; and what of it a line carries. */
+#include <stdio.h>
 #include <string.h>
 
 #include "log_trace.h"
+
+UMD_LOG_MODULE("diag.log");
 
 static char process_trace[33], process_span[17], process_flags[3];
 
@@ -28,6 +31,33 @@ bool umd_log_trace_parse(const char *s, char trace_id[33], char span_id[17], cha
     umd_copy_str(span_id, 17, s + 36);
     umd_copy_str(flags, 3, s + 53);
     return true;
+}
+
+umdStatus umdLogSetTrace(const char *traceparent)
+{
+    struct umd_log_trace_ids ids = { 0 };
+    struct umd_diag_thread *t = umd_diag_thread_get();
+
+    if (traceparent && *traceparent && !umd_log_trace_parse(traceparent, ids.trace_id, ids.span_id, ids.flags)) {
+        struct umd_api_call call = { 0 };
+        umd_api_enter(&call, "umdLogSetTrace", "traceparent=\"%.64s\"", traceparent);
+        return umd_api_exit(&call, UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=traceparent value=\"%.64s\" expected=\"00-<32 hex>-<16 hex>-<2 hex>\"",
+                                            traceparent));
+    }
+    if (!t)
+        return UMD_SUCCESS; /* without memory for its state the thread has no lines either */
+    t->trace = ids;
+    t->unsettled = true;
+    return UMD_SUCCESS;
+}
+
+void umdLogGetTrace(char traceparent_out[56])
+{
+    const struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    traceparent_out[0] = '\0';
+    if (t && t->trace.trace_id[0])
+        snprintf(traceparent_out, 56, "00-%s-%s-%s", t->trace.trace_id, t->trace.span_id, t->trace.flags);
 }
 
 bool umd_log_trace_init(const char *traceparent)

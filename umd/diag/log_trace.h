@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_trace.h - W3C trace context: taken from TRACEPARENT, and carried in every line. */
+/* log_trace.h - W3C trace context: of the process or of a thread, and carried in every line. */
 #ifndef UMD_LOG_TRACE_H
 #define UMD_LOG_TRACE_H
 
@@ -14,7 +14,7 @@ bool umd_log_trace_parse(const char *traceparent, char trace_id[33], char span_i
 /* Of the process, as TRACEPARENT said. Set once, before there are lines. False: malformed, ignored. */
 bool umd_log_trace_init(const char *traceparent);
 struct umd_log_trace umd_log_trace_process(void);
-/* What a line carries: its own trace id goes before the process's, and then the process's span is not its span. */
+/* What a line carries: its own or its thread's trace id goes before the process's, and then the process's span is not its span. */
 struct umd_log_trace umd_log_trace_of(const struct umd_log_line *line);
 
 #endif

@@ -31,7 +31,7 @@ static struct umd_cond flush_cond;
 static uint64_t flush_wanted, flush_done;           /* under flush_lock */
 static _Atomic(int) state;
 static _Atomic(bool) urgent, stop;
-_Atomic(bool) umd_log_has_writer, umd_log_writer_awake;
+struct umd_log_writer_flags umd_log_writer_flags;
 static bool have_barrier;                           /* membarrier works: the writer may sleep without a time-out */
 static _Atomic(int) wake_fd = -1;
 static pthread_t thread;
@@ -67,12 +67,13 @@ static void put_line_locked(struct umd_log_line *line, uint64_t stamp, const str
 
 static void put_text_locked(const struct umd_log_entry *e, struct umd_log_line *line)
 {
-    const struct umd_log_entry_text *text = (const struct umd_log_entry_text *)(e + 1);
+    const struct umd_log_entry_text *text = (const struct umd_log_entry_text *)e->payload;
     const char *at = (const char *)(text + 1);
 
     line->level = (umdLogLevel)text->level;
     line->line = text->line;
     line->code = text->code;
+    line->context_id = text->context_id;
     line->record = text->record;
     line->module = next_text(&at);
     line->func = next_text(&at);
@@ -83,9 +84,20 @@ static void put_text_locked(const struct umd_log_entry *e, struct umd_log_line *
         line->trace_id = NULL;
 }
 
-static void put_entry_locked(const struct umd_log_entry *e, uint32_t tid, const struct now *now)
+/* What the thread said of itself, where the line has nothing of its own. */
+static void add_trace(struct umd_log_line *line, const struct umd_log_trace_ids *trace)
 {
-    struct umd_log_line line = { .context_id = e->context_id, .tid = tid, .depth = e->depth };
+    if (line->trace_id || !trace->trace_id[0])
+        return;
+    line->trace_id = trace->trace_id;
+    line->span_id = trace->span_id;
+    line->trace_flags = trace->flags;
+}
+
+static void put_entry_locked(const struct umd_log_ring *ring, const struct now *now)
+{
+    const struct umd_log_entry *e = &ring->front;
+    struct umd_log_line line = { .context_id = e->context_id, .tid = ring->tid, .depth = e->depth };
 
     if (e->site_id == UMD_ENTRY_TEXT) {
         put_text_locked(e, &line);
@@ -100,9 +112,10 @@ static void put_entry_locked(const struct umd_log_entry *e, uint32_t tid, const 
         line.line = site->line;
         line.site = site;
         line.site_id = e->site_id;
-        line.args = (const uint8_t *)(e + 1);
+        line.args = e->payload;
         line.args_B = e->payload_B;
     }
+    add_trace(&line, &ring->front_trace);
     put_line_locked(&line, e->stamp, now);
 }
 
@@ -118,6 +131,7 @@ static void put_folded_locked(const struct now *now)
             snprintf(message, sizeof(message), "%s folded=%u reason=\"as many more of this call site, while the ring was full\"", f.message, f.count - 1);
         else
             snprintf(message, sizeof(message), "%s", f.message);
+        add_trace(&line, &f.trace);
         put_line_locked(&line, f.stamp, now);
     }
 }
@@ -163,11 +177,11 @@ static uint32_t drain_locked(void)
     for (;; count++) {
         struct umd_log_ring *oldest = NULL;
         for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next)
-            if (r->front && (!oldest || r->front->stamp < oldest->front->stamp))
+            if (r->has_front && (!oldest || r->front.stamp < oldest->front.stamp))
                 oldest = r;
         if (!oldest)
             break;
-        put_entry_locked(oldest->front, oldest->tid, &now);
+        put_entry_locked(oldest, &now);
         umd_log_ring_take(oldest);
     }
     put_folded_locked(&now);
@@ -204,7 +218,7 @@ static void sleep_on(int fd, int timeout_ms)
 
 /*
  * Asleep the writer has to be posted; awake it looks by itself every flush period, so that a log call costs no atomic exchange and no system call.
- * A producer puts an entry, then reads umd_log_writer_awake; the writer clears that, then looks at the rings: one of the two sees the other, if a
+ * A producer puts an entry, then reads umd_log_writer_flags.awake; the writer clears that, then looks at the rings: one of the two sees the other, if a
  * barrier lies in between on both sides. The producer's is membarrier(2) here, and where that cannot be had, a sleep that ends by itself.
  */
 static void wait_for_work(int fd, bool had_work)
@@ -213,7 +227,7 @@ static void wait_for_work(int fd, bool had_work)
     int timeout_ms = (int)umd_log_flush_period_ms();
 
     if (!had_work) {
-        atomic_store(&umd_log_writer_awake, false);
+        atomic_store(&umd_log_writer_flags.awake, false);
         if (have_barrier)
             (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
         const bool may_sleep = have_barrier && !atomic_load(&sinks_pending) && !umd_limit_pending() && !umd_log_control_paused();
@@ -221,7 +235,8 @@ static void wait_for_work(int fd, bool had_work)
     }
     if (!atomic_load(&urgent) && !atomic_load(&stop))
         sleep_on(fd, timeout_ms);
-    atomic_store(&umd_log_writer_awake, true);
+    if (!atomic_load(&umd_log_writer_flags.awake)) /* a store would take the line from all who log */
+        atomic_store(&umd_log_writer_flags.awake, true);
     if (!had_work && !atomic_load(&urgent) && !atomic_load(&stop)) {
         (void)!read(fd, &posts, sizeof(posts));
         sleep_on(fd, (int)umd_log_flush_period_ms()); /* let a batch gather; only urgent news posts again */
@@ -275,7 +290,7 @@ static int start_thread(int fd)
 static void set_state(int to)
 {
     atomic_store(&state, to);
-    atomic_store(&umd_log_has_writer, to == WRITER_RUNNING && !umd_sys_stepped());
+    atomic_store(&umd_log_writer_flags.there, to == WRITER_RUNNING && !umd_sys_stepped());
 }
 
 static void start(void)
@@ -320,7 +335,7 @@ static void post(void)
 
 void umd_log_wake(bool at_once)
 {
-    bool asleep = !atomic_load_explicit(&umd_log_writer_awake, memory_order_relaxed) && !atomic_exchange(&umd_log_writer_awake, true);
+    bool asleep = !atomic_load_explicit(&umd_log_writer_flags.awake, memory_order_relaxed) && !atomic_exchange(&umd_log_writer_flags.awake, true);
 
     if (at_once && !atomic_load_explicit(&urgent, memory_order_relaxed))
         asleep = !atomic_exchange(&urgent, true) || asleep;
@@ -417,7 +432,7 @@ void umd_log_writer_fini(void)
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += EXIT_S;
         if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
-            atomic_store(&umd_log_has_writer, false);
+            atomic_store(&umd_log_writer_flags.there, false);
             return; /* a sink that blocks, a full pipe say, does not keep the process: its lines are in the emergency ring at best */
         }
     }
@@ -451,7 +466,7 @@ void umd_log_writer_atfork(int stage)
     if (fd >= 0)
         close(fd);
     set_state(WRITER_NONE);
-    atomic_store(&umd_log_writer_awake, false);
+    atomic_store(&umd_log_writer_flags.awake, false);
     atomic_store(&urgent, false);
     flush_wanted = flush_done = 0;
     umd_cond_init(&flush_cond);

@@ -16,8 +16,10 @@ void umd_record_set_context(uint64_t context_id)
 {
     struct umd_diag_thread *t = umd_diag_thread_get();
 
-    if (t)
-        t->context_id = context_id;
+    if (!t || t->context_id == context_id)
+        return;
+    t->context_id = context_id;
+    t->unsettled = true;
 }
 
 uint64_t umd_record_get_context(void)

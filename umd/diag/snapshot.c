@@ -429,6 +429,7 @@ static void put_text(struct umd_state_out *o, const uint8_t *payload, size_t siz
     if (size_B < sizeof(head))
         return;
     memcpy(&head, payload, sizeof(head));
+    umd_raw_kv_u64(o, "context", head.context_id);
     umd_raw_kv_u64(o, "level", head.level);
     umd_raw_kv_i64(o, "code", head.code);
     umd_raw_kv_u64(o, "line", head.line);
@@ -441,7 +442,7 @@ static void put_text(struct umd_state_out *o, const uint8_t *payload, size_t siz
     }
 }
 
-static void put_entry(void *arg, uint32_t tid, const struct umd_log_entry *e, const uint8_t *payload)
+static void put_entry(void *arg, uint32_t tid, const struct umd_log_entry *e)
 {
     struct umd_state_out *o = arg;
 
@@ -449,11 +450,12 @@ static void put_entry(void *arg, uint32_t tid, const struct umd_log_entry *e, co
     umd_raw_u64(o, ns_of(e->stamp));
     umd_raw_kv_u64(o, "tid", tid);
     umd_raw_kv_u64(o, "depth", e->depth);
-    umd_raw_kv_u64(o, "context", e->context_id);
-    if (e->site_id == UMD_ENTRY_TEXT)
-        put_text(o, payload, e->payload_B);
-    else
-        put_site(o, umd_log_site_find(e->site_id), payload, e->payload_B);
+    if (e->site_id == UMD_ENTRY_TEXT) {
+        put_text(o, e->payload, e->payload_B);
+    } else {
+        umd_raw_kv_u64(o, "context", e->context_id);
+        put_site(o, umd_log_site_find(e->site_id), e->payload, e->payload_B);
+    }
     umd_raw_text(o, "\n");
 }
 

@@ -248,7 +248,7 @@ static ssize_t blocking_write(int fd, const void *buf, size_t n)
     return umd_sys_default()->write(fd, buf, n);
 }
 
-enum { MANY = 20000 };
+enum { MANY = 50000 };
 
 static void a_blocked_sink_blocks_nobody(void **state)
 {
