@@ -60,6 +60,8 @@ static void context_release(struct umd_object *obj)
     struct umd_context *ctx = (struct umd_context *)obj;
 
     assert(!ctx->children); /* each holds a reference */
+    if (atomic_exchange(&ctx->failed_unread, false))
+        umd_record_drop(&ctx->failed, "its context was destroyed before a call met it");
     umd_memory_fini(ctx);
     if (ctx->vm_id) {
         struct drm_petrel_vm_destroy d = { .vm_id = ctx->vm_id };
@@ -413,7 +415,7 @@ void umd_context_expect(struct umd_context *ctx)
     umd_mutex_unlock(&ctx->lock);
 }
 
-void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
+bool umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
 {
     umd_mutex_lock(&ctx->lock);
     umdErrorCallback callback = ctx->callback;
@@ -424,7 +426,7 @@ void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
         umd_cond_broadcast(&ctx->changed);
     umd_mutex_unlock(&ctx->lock);
     if (!callback)
-        return;
+        return false;
     struct callback_frame frame = { ctx, in_callback };
     in_callback = &frame;
     umd_record_scope_begin();
@@ -435,6 +437,7 @@ void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail)
     ctx->callbacks_running--;
     umd_cond_broadcast(&ctx->changed);
     umd_mutex_unlock(&ctx->lock);
+    return true;
 }
 
 umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callback, void *user)

@@ -51,7 +51,7 @@ bool umd_context_set_failed_locked(struct umd_context *ctx, const umdErrorDetail
 /** Before a failure can be seen by calls: umd_context_notify will follow, and a destroy that comes in between waits for it. No lock held. */
 void umd_context_expect(struct umd_context *ctx);
 /** Calls the application back, no lock held. */
-void umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail);
+bool umd_context_notify(struct umd_context *ctx, const umdErrorDetail *detail);
 /** Destroys some context that is left. False: none was. */
 bool umd_context_destroy_any(void);
 /** The context whose callback this thread is in, NULL: none. */

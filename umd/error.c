@@ -212,20 +212,32 @@ static void note_told_locked(struct umd_stream *s, const umdErrorDetail *d)
     atomic_store(&s->resume, true);
 }
 
-/* A job failed: the stream has an unread error, and the context fails with it where the code says so. Both at once. */
+/*
+ * A job failed: the stream has an unread error, and the context fails with it where the code says so. Both at once. Where neither keeps the record,
+ * no call will end it.
+ */
 static void mark_failed(struct umd_context *ctx, struct umd_stream *s, const umdErrorDetail *d)
 {
+    bool kept = false;
+
     umd_mutex_lock(&ctx->dev->state_lock);
     if (s && !is_told_locked(s, &d->id) && !atomic_load(&s->unread)) { /* a call may have met it before its event came */
         umd_stream_note_bad(s);
         atomic_store(&s->resume, false);
         s->error = *d;
         atomic_store(&s->unread, true);
+        kept = true;
     }
-    if (is_context_failure(d->code))
-        (void)umd_context_set_failed_locked(ctx, d);
+    if (is_context_failure(d->code) && umd_context_set_failed_locked(ctx, d))
+        kept = true;
+    if ((s && same_record(&d->id, &s->told.id)) || same_record(&d->id, &ctx->failed.id))
+        kept = true; /* a call has met it already, or will */
     umd_cond_broadcast(&ctx->dev->changed);
     umd_mutex_unlock(&ctx->dev->state_lock);
+    if (!kept) {
+        umdErrorDetail copy = *d;
+        umd_record_drop(&copy, "another failure of its stream is told before it, or has been");
+    }
 }
 
 /* A record that came with an event must name a failure; anything else is the driver's defect, and told as such. */
@@ -250,10 +262,11 @@ static void expect_all(struct umd_device *dev)
     umd_mutex_unlock(&dev->lock);
 }
 
-/* Every context of the device is told. */
-static void notify_all(struct umd_device *dev, const umdErrorDetail *d)
+/* Every context of the device is told. False: none of them has a callback. */
+static bool notify_all(struct umd_device *dev, const umdErrorDetail *d)
 {
     uint64_t told = 0;
+    bool any = false;
 
     for (;;) { /* contexts come and go meanwhile; each older one is told once, in order of ids */
         struct umd_context *next = NULL;
@@ -269,20 +282,29 @@ static void notify_all(struct umd_device *dev, const umdErrorDetail *d)
                 umd_mutex_unlock(&dev->lock);
         } else {
             umd_mutex_unlock(&dev->lock);
-            return;
+            return any;
         }
         if (!next) {
             umd_mutex_unlock(&dev->lock);
             continue;
         }
-        umd_context_notify(next, d);
+        any = umd_context_notify(next, d) || any;
         umd_object_put(&next->obj);
     }
 }
 
+/* What no call returns is at its end with the callbacks, or with the log. */
+static void end_warning(umdErrorDetail *d, bool called_back)
+{
+    if (called_back)
+        umd_record_told(d);
+    else
+        umd_record_drop(d, "a warning, and no callback to tell it to");
+}
+
 static void tell_loss(struct umd_device *dev)
 {
-    notify_all(dev, &dev->lost);
+    (void)notify_all(dev, &dev->lost);
     umd_mutex_lock(&dev->state_lock);
     dev->loss_told = true;
     umd_cond_broadcast(&dev->changed);
@@ -330,18 +352,21 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     note_completed(ev->base.type == DRM_PETREL_EVENT_WARNING ? "warning" : "failure", &ev->record, &d, ev->job_id);
     if (ev->base.type == DRM_PETREL_EVENT_LOST) {
         expect_all(dev);
-        (void)umd_device_set_lost(dev, &d);
+        if (!umd_device_set_lost(dev, &d) && !same_record(&d.id, &dev->lost.id))
+            umd_record_drop(&d, "the device had been lost before: its first record is told");
         tell_loss(dev); /* a call may have met the loss before, by another code: all hear of the first */
     } else if (ev->base.type == DRM_PETREL_EVENT_CANCELLED && (!ctx || atomic_load(&ctx->dying))) {
         umd_record_drop(&d, "its context is being destroyed, with all its streams");
     } else if ((ev->base.type == DRM_PETREL_EVENT_ERROR || ev->base.type == DRM_PETREL_EVENT_CANCELLED) && ctx) {
         umd_context_expect(ctx);
         mark_failed(ctx, stream, &d);
-        umd_context_notify(ctx, &d);
+        (void)umd_context_notify(ctx, &d);
     } else if (ctx) {
-        umd_context_notify(ctx, &d);
+        end_warning(&d, umd_context_notify(ctx, &d));
     } else if (!ev->context_id) {
-        notify_all(dev, &d); /* a warning of the whole device: its contexts share it */
+        end_warning(&d, notify_all(dev, &d)); /* of the whole device: its contexts share it */
+    } else {
+        umd_record_drop(&d, "its context is gone");
     }
     if (stream)
         umd_object_put(&stream->obj);

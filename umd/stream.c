@@ -61,12 +61,16 @@ static void stream_teardown(struct umd_object *obj)
     umd_stream_idle(s); /* what ran is killed by then: its memory and code may go */
     umd_mutex_lock(&s->ctx->dev->state_lock);
     bool unread = atomic_exchange(&s->unread, false);
-    umdStatus code = s->error.code;
-    umdRecordId id = s->error.id;
+    const umdStatus code = s->error.code;
+    const umdRecordId id = s->error.id;
+    const bool last = id.seq != s->ctx->failed.id.seq; /* else it is the context's, too, and ends with that */
     umd_mutex_unlock(&s->ctx->dev->state_lock);
-    if (unread)
-        UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%08x:%u:%" PRIu64, s->number, umdStatusName(code), id.boot,
-                id.pid, id.seq);
+    if (!unread)
+        return;
+    UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%08x:%u:%" PRIu64, s->number, umdStatusName(code), id.boot,
+            id.pid, id.seq);
+    if (last)
+        umd_record_drop(&s->error, "its stream was destroyed before a call met it");
 }
 
 static void stream_release(struct umd_object *obj)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_api_told.c - what is told of a failure: the first cause, by the first call that meets it, once, and at its true level. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -317,6 +318,78 @@ static void threads_missing(void **state)
     assert_true(fx_stepped() || n > 2);
 }
 
+/* ---- Each record ends ---- */
+
+struct seen {
+    _Atomic(uint64_t) seq;
+};
+
+static void on_illegal(umdContext context, const umdErrorDetail *detail, void *user)
+{
+    (void)context;
+    if (detail->code == (int32_t)UMD_ERR_HW_ILLEGAL_INSTRUCTION)
+        atomic_store(&((struct seen *)user)->seq, detail->id.seq);
+}
+
+/* Lines of the log that tell of the end of that record. */
+static int ends_of(uint64_t seq, const char *how)
+{
+    char line[8192], id[48];
+    int n = 0;
+
+    umdLogFlush(10000);
+    snprintf(id, sizeof(id), ":%" PRIu64 ": ended ", seq);
+    FILE *f = fopen(log_path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        n += strstr(line, id) && strstr(line, how);
+    fclose(f);
+    return n;
+}
+
+/* A failure that no call meets, since stream or context is destroyed before: it is told to callbacks, and its record has an end all the same. */
+static void unread_failures_end(void **state)
+{
+    struct fx *f = *state;
+
+    const umdDevicePtr q = fx_alloc(f, 4096);
+    listen_to("info");
+    for (int way = 0; way < 3; way++) {
+        struct seen seen = { 0 };
+        umdContext ctx;
+        umdModule mod;
+        umdKernel k;
+        umdStream s;
+        umdDevicePtr p;
+        assert_ok(umdContextCreate(f->dev, &ctx));
+        assert_ok(umdContextSetErrorCallback(ctx, on_illegal, &seen));
+        assert_ok(umdModuleLoadFile(ctx, fx_kernel_path(), &mod));
+        assert_ok(umdModuleGetKernel(mod, "axpy", &k));
+        assert_ok(umdStreamCreate(ctx, UMD_STREAM_COMPUTE, 0, &s));
+        assert_ok(umdMemAlloc(ctx, 4096, 0, 0, &p));
+        assert_ok(umd_fault_plan_set("hw.cu.illegal=1*fire"));
+        umdStatus st = fx_launch(s, k, &(struct fx_args){ p, p, 1, 32 }, 1);
+        for (int i = 0; i < 20000 && !atomic_load(&seen.seq); i++) {
+            assert_ok(umdMemset(f->stream, q, 1, 4, 4096)); /* stepped, the device goes on in waits alone */
+            assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE));
+            usleep(fx_stepped() ? 0 : 1000);
+        }
+        assert_true(atomic_load(&seen.seq) != 0);
+        if (way == 1)
+            assert_ok(umdStreamDestroy(s));
+        if (way == 2)
+            assert_st(umdStreamSynchronize(s, UMD_TIMEOUT_INFINITE), st == UMD_SUCCESS ? UMD_ERR_HW_ILLEGAL_INSTRUCTION : UMD_ERR_CTX_BANNED);
+        assert_ok(umdContextDestroy(ctx));
+        /* A destroy that waits for the job meets it, too, and leaves it to the event. */
+        if (way == 2 || st != UMD_SUCCESS)
+            assert_int_equal(ends_of(atomic_load(&seen.seq), "end=delivered"), 1);
+        else
+            assert_int_equal(ends_of(atomic_load(&seen.seq), " reason=\"its context was destroyed before a call met it\""), 1);
+    }
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    unlink(log_path);
+}
+
 /* ---- At its true level ---- */
 
 /* Destroying what runs, waits, or waits for what is destroyed is no error. */
@@ -377,17 +450,31 @@ static void destroyed_after_loss(void **state)
     assert_int_equal(heard(), 0);
 }
 
+static umdErrorCounts counts_of(umdStatus code)
+{
+    static umdErrorCounts all[256];
+    uint32_t n = umdGetErrorCounts(all, 256);
+
+    for (uint32_t i = 0; i < n && i < 256; i++)
+        if (all[i].code == (int32_t)code)
+            return all[i];
+    return (umdErrorCounts){ 0 };
+}
+
 /* A full queue is met every day. */
 static void full_is_no_error(void **state)
 {
     struct fx *f = *state;
     umdDevicePtr p = fx_alloc(f, 4096);
+    const umdErrorCounts before = counts_of(UMD_ERR_SUBMIT_RING_FULL);
 
     assert_ok(umd_fault_plan_set("kmd.ring.full=2*fail"));
     listen_to("warn");
     assert_ok(umdMemset(f->stream, p, 1, 4, 4096));
     assert_int_equal(umd_fault_fired(UMD_FAULT_KMD_RING_FULL), 2);
     assert_int_equal(heard(), 0);
+    assert_int_equal(counts_of(UMD_ERR_SUBMIT_RING_FULL).retried - before.retried, 2);
+    assert_int_equal(counts_of(UMD_ERR_SUBMIT_RING_FULL).absorbed - before.absorbed, 2);
     assert_int_equal(umdStatusAdvice(UMD_ERR_SUBMIT_RING_FULL).severity, UMD_SEVERITY_INFO);
 }
 
@@ -495,6 +582,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(resets_spent, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(one_line_each, fx_setup, fx_teardown),
         cmocka_unit_test(threads_missing),
+        cmocka_unit_test_setup_teardown(unread_failures_end, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroyed_at_work, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroyed_after_loss, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroyed_when_told, fx_setup, fx_teardown),

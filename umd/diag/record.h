@@ -120,6 +120,8 @@ UMD_API umdStatus umd_record_import(const umdErrorDetail *detail);
 
 /** What umd_record_export took out is told to nobody after all, since another record is: it ends as absorbed. `why` is one sentence. */
 UMD_API void umd_record_drop(umdErrorDetail *detail, const char *why);
+/** What umd_record_export took out has reached the application, by a callback alone: this logs its end. */
+UMD_API void umd_record_told(const umdErrorDetail *detail);
 /** The driver itself tries again what failed with the code: counted by it (umdGetErrorCounts). */
 UMD_API void umd_record_retried(umdStatus st);
 

@@ -160,6 +160,12 @@ void umd_record_drop(umdErrorDetail *detail, const char *why)
         umd_record_log_end(&umd_log_this_module, detail, UMD_RECORD_ABSORBED);
 }
 
+void umd_record_told(const umdErrorDetail *detail)
+{
+    if (!detail->repeat || umd_power_of_ten(detail->repeat))
+        umd_record_log_end(&umd_log_this_module, detail, UMD_RECORD_DELIVERED);
+}
+
 void umd_record_retried(umdStatus st) { umd_record_count(UMD_COUNT_RETRIED, st, 1); }
 
 /* Of one that leaves over a carrier, or is kept to be told later, this is not the end: its story goes on. */

@@ -151,6 +151,16 @@ static void scope_leave(bool failed)
     umd_record_scope_end();
 }
 
+/* The record of a failed call becomes the story; one that a call left open although it did its work is told to nobody. */
+static bool take_story(bool failed, struct umd_winsys_story *story)
+{
+    if (failed)
+        return umd_record_export(&story->detail);
+    if (__builtin_expect(umd_record_current().seq != 0, 0))
+        UMD_ABSORB(UMD_ERR_INTERNAL, "the call into the kernel driver did its work all the same");
+    return false;
+}
+
 int umd_carrier_fail(struct umd_winsys_story *story, umdStatus st)
 {
     story->have = umd_record_export(&story->detail);
@@ -161,7 +171,7 @@ int umd_carrier_ioctl(struct umd_carrier_file *file, unsigned long cmd, void *ar
 {
     umd_record_scope_begin();
     int ret = file->carrier->kmd->ioctl(file->file, cmd, arg);
-    story->have = umd_record_export(&story->detail) && ret;
+    story->have = take_story(ret != 0, story);
     umd_record_scope_end();
     return ret;
 }
@@ -182,7 +192,7 @@ void *umd_carrier_mmap(struct umd_carrier_file *file, uint64_t offset, size_t si
     void *p = file->carrier->kmd->mmap(file->file, offset, size_B, &error);
     if (!p && !error)
         error = -ENOMEM;
-    story->have = umd_record_export(&story->detail) && error;
+    story->have = take_story(error != 0, story);
     umd_record_scope_end();
     *error_out = error;
     return error ? NULL : p;

@@ -324,6 +324,60 @@ static void the_end_is_in_the_log(void **state)
     assert_non_null(strstr(text, "job=1 cause=")); /* and the begin names it */
 }
 
+/* What the driver tries again itself, and a record that was taken out to be told, and then another was told in its place. */
+static void retries_and_drops_are_counted(void **state)
+{
+    const umdErrorCounts before = counts_of(UMD_ERR_SUBMIT_RING_FULL);
+    umdErrorDetail d, kept = { .size_B = sizeof(kept) };
+
+    (void)state;
+    umd_record_scope_begin();
+    (void)UMD_FAIL(UMD_ERR_SUBMIT_RING_FULL, "queue=%d", 7);
+    assert_true(umd_record_export(&d));
+    umd_record_scope_end();
+    assert_int_equal(counts_of(UMD_ERR_SUBMIT_RING_FULL).delivered - before.delivered, 1); /* for the time being */
+    for (int i = 0; i < 3; i++)
+        umd_record_retried(UMD_ERR_SUBMIT_RING_FULL);
+    umd_record_drop(&d, "another one is told in its place");
+    const umdErrorCounts now = counts_of(UMD_ERR_SUBMIT_RING_FULL);
+    assert_int_equal(now.raised - before.raised, 1);
+    assert_int_equal(now.retried - before.retried, 3);
+    assert_int_equal(now.delivered - before.delivered, 0);
+    assert_int_equal(now.absorbed - before.absorbed, 1);
+    assert_int_equal(now.swallowed - before.swallowed, 0);
+    assert_int_equal(umdGetErrorDetailById(d.id, &kept), UMD_SUCCESS);
+    assert_int_equal(kept.end, UMD_RECORD_ABSORBED);
+    assert_string_equal(kept.absorbed, "another one is told in its place");
+}
+
+/* The end of each is one line, whichever way it ends. */
+static void told_and_dropped_records_have_their_line(void **state)
+{
+    char id[2][128];
+    umdErrorDetail d;
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("ends"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        umd_record_scope_begin();
+        (void)UMD_FAIL(UMD_ERR_HW_IRQ_LOST, "ring=%d", 70 + i);
+        assert_true(umd_record_export(&d));
+        umd_record_scope_end();
+        snprintf(id[i], sizeof(id[i]), " rec=%08x:%u:%" PRIu64 ": ended UMD_ERR_HW_IRQ_LOST: end=%s", d.id.boot, d.id.pid, d.id.seq,
+                 i ? "absorbed reason=" : "delivered ");
+        if (i)
+            umd_record_drop(&d, "no callback to tell it to");
+        else
+            umd_record_told(&d);
+    }
+    umdLogFlush(10000);
+    const char *text = slurp(scratch("ends"));
+    assert_int_equal(count_of(text, id[0]), 1);
+    assert_int_equal(count_of(text, id[1]), 1);
+    assert_int_equal(count_of(text, ": ended "), 2);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
 /* S11: a storm of faults, all different, two records each: the first are kept, the rest is a number, in each period. */
 static void a_storm_is_told_in_few_lines(void **state)
 {
@@ -363,6 +417,7 @@ int main(void)
         cmocka_unit_test(scene_of_another_thread_gets_the_calls_that_met_it), cmocka_unit_test(scenes_are_bounded_and_pins_outlive_them),
         cmocka_unit_test(first_cause_outlives_what_is_between), cmocka_unit_test(pins_of_devices_outlive_those_of_contexts),
         cmocka_unit_test(a_ring_of_causes_ends), cmocka_unit_test(forms_of_text), cmocka_unit_test(counts_by_code),
+        cmocka_unit_test(retries_and_drops_are_counted), cmocka_unit_test(told_and_dropped_records_have_their_line),
         cmocka_unit_test(the_end_is_in_the_log), cmocka_unit_test(a_storm_is_told_in_few_lines),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,8 @@ static int fake_ioctl(struct petrel_file *file, unsigned long cmd, void *arg)
     }
     if (cmd == DRM_IOCTL_GEM_CLOSE && ((struct drm_gem_close *)arg)->handle == 3)
         return UMD_FAIL_ERRNO(UMD_ERR_UAPI_HANDLE, "object=gem handle=3");
+    if (cmd == DRM_IOCTL_GEM_CLOSE && ((struct drm_gem_close *)arg)->handle == 4)
+        return (void)UMD_FAIL(UMD_ERR_UAPI_HANDLE, "object=gem handle=4"), 0; /* a defect: it is open, and the call says that all is well */
     if (cmd == DRM_IOCTL_GEM_CLOSE)
         return ((struct drm_gem_close *)arg)->handle == 1 ? 0 : -EINVAL;
     return -ENOTTY;

@@ -212,6 +212,25 @@ static void maps_and_events(void **state)
     }
 }
 
+/* A driver that leaves a record open though its call did its work: nobody gets its code, so it does not count as delivered. */
+static void open_record_on_success(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIDES; i++) {
+        struct drm_gem_close c = { .handle = 4 };
+        umd_record_counts before, now;
+        assert_int_equal(bring_up(&sides[i]), UMD_SUCCESS);
+        umd_record_get_counts(&before);
+        assert_int_equal(umd_winsys_core_ioctl(sides[i].file, DRM_IOCTL_GEM_CLOSE, &c), UMD_SUCCESS);
+        umd_record_get_counts(&now);
+        assert_int_equal(now.raised - before.raised, 1);
+        assert_int_equal(now.absorbed - before.absorbed, 1);
+        assert_int_equal(now.delivered - before.delivered, 0);
+        assert_int_equal(now.swallowed - before.swallowed, 0);
+        bring_down(&sides[i]);
+    }
+}
+
 /* The carrier's own thread and memory fail: raised where it happens, and the next call works. */
 static void carrier_without_means(void **state)
 {
@@ -242,6 +261,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(loading, reset), cmocka_unit_test_setup(exec_marshalled, reset), cmocka_unit_test_setup(fence_error, reset),
         cmocka_unit_test_setup(core_ioctls, reset), cmocka_unit_test_setup(bad_pointer, reset), cmocka_unit_test_setup(maps_and_events, reset),
+        cmocka_unit_test_setup(open_record_on_success, reset),
         cmocka_unit_test_setup(carrier_without_means, reset),
     };
     if (argc < 2)
