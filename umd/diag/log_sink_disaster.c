@@ -19,14 +19,8 @@ struct waiting {
 };
 static struct waiting *list;            /* WAITING_MAX of them, made with the first failure; under the drain lock */
 static struct waiting *settling;        /* goes into the file now */
-
-static void out_story(struct umd_out *o, const umdErrorDetail *d)
-{
-    static char story[STORY_B];         /* under the drain lock */
-    size_t n = umdErrorDetailFormatFull(d, story, sizeof(story));
-
-    umd_out_mem(o, story, n < sizeof(story) ? n : sizeof(story) - 1);
-}
+static const char *settling_story;
+static _Atomic(bool) telling;           /* the writer makes a story, and may be held up by the loader */
 
 static void out_head(struct umd_out *o, uint64_t real_ns, umdLogLevel level, uint32_t pid, uint32_t tid, const char *module)
 {
@@ -49,7 +43,7 @@ static size_t format_settling(char *buf, size_t size)
     const umdErrorDetail *d = &settling->detail;
 
     out_head(&o, settling->real_ns, settling->level, settling->pid, d->tid, d->module);
-    out_story(&o, d);
+    umd_out_mem(&o, settling_story, strlen(settling_story));
     if (d->end == UMD_RECORD_OPEN)
         UMD_OUT_LIT(&o, "  (its story was not at its end when this was written)\n");
     return o.len;
@@ -80,12 +74,13 @@ static size_t format_line(struct umd_log_line *line, char *buf, size_t size)
     return o.len;
 }
 
-static void settle(struct umd_log_sink *s, struct waiting *w)
+static void settle(struct umd_log_sink *s, struct waiting *w, const char *story)
 {
     struct umd_log_line line = { .level = w->level, .module = w->detail.module, .func = w->detail.func, .file = w->detail.file,
                                  .line = w->detail.line, .code = w->detail.code, .record = w->detail.id, .message = w->detail.text };
 
     settling = w;
+    settling_story = story;
     umd_log_sink_add(s, &line);
     settling = NULL;
     w->used = false;
@@ -121,10 +116,12 @@ size_t umd_log_format_disaster(struct umd_log_sink *s, struct umd_log_line *line
     return 0;
 }
 
-void umd_log_disaster_settle(struct umd_log_sink *s, bool all)
+/* One whose story is at its end, or was waited for long enough. */
+static struct waiting *next_ready(bool all)
 {
-    uint64_t now = umd_sys()->mono_ns();
+    const uint64_t now = umd_sys()->mono_ns();
 
+    umd_log_drain_assert_held();
     for (uint32_t i = 0; list && i < WAITING_MAX; i++) {
         struct waiting *w = &list[i];
         if (!w->used)
@@ -132,9 +129,47 @@ void umd_log_disaster_settle(struct umd_log_sink *s, bool all)
         (void)umd_record_store_get(w->detail.id, &w->detail);
         const bool over = w->detail.end != UMD_RECORD_OPEN && !umd_record_store_travels(w->detail.id);
         if (all || over || now > w->mono_ns + WAIT_NS)
-            settle(s, w);
+            return w;
+    }
+    return NULL;
+}
+
+void umd_log_disaster_settle(struct umd_log_sink *s, bool all)
+{
+    static char story[STORY_B]; /* under the drain lock */
+
+    for (struct waiting *w; (w = next_ready(all)) != NULL;) {
+        (void)umdErrorDetailFormatFull(&w->detail, story, sizeof(story));
+        settle(s, w, story);
     }
 }
+
+void umd_log_disaster_tell(struct umd_log_sink *s)
+{
+    static char story[STORY_B]; /* the writer's, as is the copy */
+    static umdErrorDetail detail;
+
+    for (;;) {
+        umd_log_drain_lock();
+        struct waiting *w = s->enabled ? next_ready(false) : NULL;
+        if (w)
+            detail = w->detail;
+        umd_log_drain_unlock();
+        if (!w)
+            return;
+        atomic_store(&telling, true);
+        (void)umdErrorDetailFormatFull(&detail, story, sizeof(story));
+        atomic_store(&telling, false);
+        umd_log_drain_lock();
+        if (s->enabled && w->used && umd_id_equal(w->detail.id, detail.id)) { /* the file may have been closed meanwhile, with all that waited */
+            settle(s, w, story);
+            umd_log_sink_flush(s);
+        }
+        umd_log_drain_unlock();
+    }
+}
+
+bool umd_log_disaster_is_telling(void) { return atomic_load(&telling); }
 
 bool umd_log_disaster_waits(void)
 {
@@ -149,4 +184,5 @@ void umd_log_disaster_child(void)
     for (uint32_t i = 0; list && i < WAITING_MAX; i++)
         list[i].used = false;
     settling = NULL;
+    atomic_store(&telling, false);
 }

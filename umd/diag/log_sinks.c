@@ -180,7 +180,7 @@ static void flush_all(void)
 void umd_log_sinks_flush(void)
 {
     umd_log_drain_assert_held();
-    if (sinks[UMD_SINK_DISASTER].enabled)
+    if (sinks[UMD_SINK_DISASTER].enabled && !atomic_load(&umd_log_writer_flags.there)) /* else the writer tells, later */
         umd_log_disaster_settle(&sinks[UMD_SINK_DISASTER], false);
     flush_all();
 }

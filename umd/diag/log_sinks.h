@@ -105,6 +105,12 @@ void umd_out_time(struct umd_out *o, uint64_t real_ns);
 void umd_out_record_id(struct umd_out *o, umdRecordId id);
 /* Disaster log: writes the records whose story has ended, or all. */
 void umd_log_disaster_settle(struct umd_log_sink *s, bool all);
+/*
+ * The writer's way, without the drain lock: a story names functions, which are looked up under the loader's lock. dlopen and dlclose hold that one
+ * while constructors and destructors run, which may wait for what they have logged.
+ */
+void umd_log_disaster_tell(struct umd_log_sink *s);
+bool umd_log_disaster_is_telling(void);
 bool umd_log_disaster_waits(void);
 void umd_log_disaster_child(void);
 

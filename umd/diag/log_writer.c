@@ -22,6 +22,7 @@
 #define EXIT_S 2                /* a blocked sink holds up the end of the process no longer */
 #define FORK_S 1                /* nor a fork */
 #define TELL_NS 1000000000ull   /* drops are told at most this often */
+#define HELD_UP_NS 100000000ull /* so long the writer may wait for the loader before others look to it themselves */
 
 enum { WRITER_NONE, WRITER_STARTING, WRITER_RUNNING, WRITER_SYNC, WRITER_STOPPED };
 
@@ -258,6 +259,7 @@ static void *writer(void *arg)
         bool last = atomic_load(&stop);
         atomic_store(&urgent, false);
         had = drain();
+        umd_log_disaster_tell(umd_log_sink_of(UMD_SINK_DISASTER));
         umd_mutex_lock(&flush_lock);
         flush_done = wanted;
         umd_cond_broadcast(&flush_cond);
@@ -369,6 +371,14 @@ bool umd_log_drain_lock_for(uint32_t timeout_ms) { return umd_mutex_lock_for(&dr
 void umd_log_drain_unlock(void) { umd_mutex_unlock(&drain_lock); }
 void umd_log_drain_assert_held(void) { umd_mutex_assert_held(&drain_lock); }
 
+static uint64_t host_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 bool umd_log_flush_for(uint32_t timeout_ms)
 {
     if (umd_diag_inside())
@@ -383,13 +393,19 @@ bool umd_log_flush_for(uint32_t timeout_ms)
     umd_mutex_unlock(&flush_lock);
     atomic_store(&urgent, true);
     post();
+    const uint64_t until_ns = host_ns() + (uint64_t)timeout_ms * 1000000u;
+    bool held_up = false;
     umd_mutex_lock(&flush_lock);
-    while (flush_done < mine)
-        if (!umd_cond_wait(&flush_cond, &flush_lock, (uint64_t)timeout_ms * 1000000u))
-            break;
+    for (uint64_t at_ns; flush_done < mine && !held_up && (at_ns = host_ns()) < until_ns;) {
+        bool woken = umd_cond_wait(&flush_cond, &flush_lock, until_ns - at_ns < HELD_UP_NS ? until_ns - at_ns : HELD_UP_NS);
+        held_up = !woken && umd_log_disaster_is_telling();
+    }
     bool done = flush_done >= mine;
     umd_mutex_unlock(&flush_lock);
-    return done;
+    if (done || !held_up)
+        return done;
+    drain(); /* the writer waits for the loader, perhaps for this very thread: then the lines go out from here */
+    return true;
 }
 
 void umdLogFlush(uint32_t timeout_ms) { (void)umd_log_flush_for(timeout_ms); }

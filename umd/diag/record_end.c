@@ -162,6 +162,7 @@ void umd_record_drop(umdErrorDetail *detail, const char *why)
 
 void umd_record_told(const umdErrorDetail *detail)
 {
+    umd_record_store_set_travels(detail->id, false);
     if (!detail->repeat || umd_power_of_ten(detail->repeat))
         umd_record_log_end(&umd_log_this_module, detail, UMD_RECORD_DELIVERED);
 }

@@ -59,9 +59,47 @@ static void lines_of_an_unloaded_library_are_whole(void **state)
     assert_int_equal(seen[1], 150);
 }
 
+static char constructor_path[160];
+static bool constructor_line;
+
+/* The thread holds the loader's lock, which the writer needs for the names in the story of the failure. */
+static void in_constructor(void)
+{
+    umdStatus st = UMD_FAIL(UMD_ERR_RES_FILE, "path=x errno=%d", 5);
+    UMD_ABSORB(st, "A test made it.");
+    umdLogFlush(300); /* by then the writer is at it */
+    UMD_LOG(UMD_LOG_INFO, "in the constructor x=%d", 1);
+    umdLogFlush(20000);
+    constructor_line = count_of(slurp(constructor_path), "in the constructor x=1") == 1;
+}
+
+static void the_loader_does_not_hold_up_the_log(void **state)
+{
+    char call[32], disaster[160];
+
+    (void)state;
+    snprintf(constructor_path, sizeof(constructor_path), "%s", scratch("held"));
+    snprintf(disaster, sizeof(disaster), "%s", scratch("disaster"));
+    assert_int_equal(umdLogOpenFile(constructor_path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    assert_int_equal(umdLogOpenFile(disaster, UMD_LOG_FORMAT_DISASTER, NULL), UMD_SUCCESS);
+    snprintf(call, sizeof(call), "%lx", (unsigned long)(uintptr_t)in_constructor);
+    setenv("PLUGIN_CALL", call, 1);
+    void *lib = dlopen(plugins[0], RTLD_NOW | RTLD_LOCAL);
+    unsetenv("PLUGIN_CALL");
+    assert_non_null(lib);
+    assert_true(constructor_line);
+    umdLogFlush(20000);
+    assert_int_equal(count_of(slurp(disaster), "UMD_ERR_RES_FILE (-"), 1);
+    assert_non_null(strstr(slurp(disaster), "  stack    digest "));
+    assert_int_equal(dlclose(lib), 0);
+    umdLogCloseFile(UMD_LOG_FORMAT_DISASTER);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lines_of_an_unloaded_library_are_whole) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lines_of_an_unloaded_library_are_whole),
+                                        cmocka_unit_test(the_loader_does_not_hold_up_the_log) };
 
     if (argc < 3) {
         fprintf(stderr, "usage: test_diag_log_unload PLUGIN1 PLUGIN2\n");
