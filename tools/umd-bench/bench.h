@@ -32,7 +32,9 @@ struct bench_report {
     char note[256];         /**< what could not be measured, and why; "": all was */
 };
 
+enum bench_pin { BENCH_FREE, BENCH_APART, BENCH_TOGETHER };
 struct bench_options {
+    enum bench_pin pin;     /**< the thread that logs and the one that writes: on two cores, or on one */
     double seconds;         /**< of each sustained measurement */
     uint32_t repeats;
     const char *dir;        /**< where files are written */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_log.c - cost of a log call and of an API call's record, and rates that the sinks sustain. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +153,59 @@ static void cost_of_disabled(double *empty_out, double *disabled_out)
     *disabled_out = (double)least_disabled / TURNS;
 }
 
+/* ---- Cores ---- */
+
+static void pin_thread(pid_t tid, int core)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    (void)sched_setaffinity(tid, sizeof(set), &set);
+}
+
+/* The two cores that are used, of those that this process may use. False: there is but one. */
+static bool two_cores(int core[2])
+{
+    cpu_set_t set;
+    int n = 0;
+
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return false;
+    for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET(i, &set))
+            core[n++] = i;
+    return n == 2;
+}
+
+/* How the caches of two cores share what is logged decides much of what a call costs, so it can be asked for. */
+static void pin(const struct bench_options *o, struct bench_report *r)
+{
+    char path[64], name[32];
+    int core[2];
+    DIR *tasks;
+
+    if (o->pin == BENCH_FREE)
+        return;
+    UMD_LOG(UMD_LOG_INFO, "the writer begins pin=%d", (int)o->pin);
+    umdLogFlush(5000);
+    tasks = two_cores(core) ? opendir("/proc/self/task") : NULL;
+    if (!tasks) {
+        bench_note(r, "threads were not pinned: there is but one core; ");
+        return;
+    }
+    for (struct dirent *e; (e = readdir(tasks)) != NULL;) {
+        snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", e->d_name);
+        FILE *f = fopen(path, "r");
+        if (f && fgets(name, sizeof(name), f) && strcmp(name, "petrel-log\n") == 0)
+            pin_thread((pid_t)strtol(e->d_name, NULL, 10), core[o->pin == BENCH_APART]);
+        if (f)
+            fclose(f);
+    }
+    closedir(tasks);
+    pin_thread(0, core[0]);
+}
+
 static umdStatus open_file(const struct bench_options *o, umdLogFormat format, const char *name)
 {
     char path[PATH_MAX];
@@ -270,6 +325,7 @@ int bench_log(const struct bench_options *o, struct bench_report *r)
     int status = EXIT_ENVIRONMENT;
 
     if (!umdFailed(umdLogSetConsole("off")) && !umdFailed(open_file(o, UMD_LOG_FORMAT_BINARY, "calls"))) {
+        pin(o, r);
         calls(o, r);
         remove_file(o, UMD_LOG_FORMAT_BINARY, "calls");
         status = rates(o, r);

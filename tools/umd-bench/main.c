@@ -168,13 +168,15 @@ static const struct tool bench = {
             "\nExamples:\n"
             "  umd-bench log\n"
             "  umd-bench log --json --dir /dev/shm\n"
+            "  umd-bench log --pin apart\n"
+            "  umd-bench log-train --repeats 15\n"
             "\nExit status: 0 done, 1 usage, 2 environment, 4 a goal was missed (with --strict).\n",
 };
 
 int main(int argc, char **argv)
 {
     int json = 0, strict = 0, status;
-    const char *dir = getenv("TMPDIR"), *seconds = "2", *repeats = "3";
+    const char *dir = getenv("TMPDIR"), *seconds = "2", *repeats = "3", *pin = "";
     uint64_t repeat_count;
     struct bench_options o = { .program = argv[0] };
     struct tool_line line;
@@ -183,6 +185,7 @@ int main(int argc, char **argv)
         { "strict", '\0', POPT_ARG_NONE, &strict, 0, "exit status 4 if a goal is missed", NULL },
         { "seconds", '\0', POPT_ARG_STRING, &seconds, 0, "length of each sustained measurement (default: 2)", "S" },
         { "repeats", '\0', POPT_ARG_STRING, &repeats, 0, "runs of each whole program (default: 3)", "N" },
+        { "pin", '\0', POPT_ARG_STRING, &pin, 0, "apart or together: the log's caller and its writer on two cores or on one (default: as they come)", "HOW" },
         { "dir", '\0', POPT_ARG_STRING, &dir, 0, "folder for files that are written (default: $TMPDIR or /tmp)", "DIR" },
         POPT_TABLEEND
     };
@@ -193,8 +196,11 @@ int main(int argc, char **argv)
     status = EXIT_USAGE;
     if (line.count != 1) {
         (void)tool_usage(line.count ? "one bench at a time" : "no bench is named");
+    } else if (*pin && strcmp(pin, "apart") != 0 && strcmp(pin, "together") != 0) {
+        (void)tool_usage("--pin is apart or together");
     } else if (tool_decimal("seconds", seconds, 600, &o.seconds) && tool_number("repeats", repeats, 1, 1000, &repeat_count)) {
         o.repeats = (uint32_t)repeat_count;
+        o.pin = !*pin ? BENCH_FREE : strcmp(pin, "apart") == 0 ? BENCH_APART : BENCH_TOGETHER;
         o.dir = dir && *dir ? dir : "/tmp";
         status = run(line.words[0], &o, json, strict);
     }
