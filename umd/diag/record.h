@@ -101,10 +101,12 @@ UMD_API void umd_record_pin(const umdErrorDetail *detail, bool device);
  * ring where the failure is an error. fmt: a few words, then figures, of which texts are quoted already. It is no second telling of the failure.
  */
 #define UMD_RECORD_NOTE(detail_, fmt_, ...)                                                                \
-    ((void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__)),                                                \
-     umd_record_note(&umd_log_this_module, __func__, __FILE_NAME__, __LINE__, (detail_), fmt_, ##__VA_ARGS__))
-UMD_API void umd_record_note(umdLogModule *module, const char *func, const char *file, int line, const umdErrorDetail *detail,
-                             const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+    do {                                                                                                   \
+        UMD_RECORD_SITE(UMD_SITE_LOG, UMD_LOG_INFO, 0, fmt_);                                              \
+        (void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__));                                             \
+        umd_record_note(&umd_record_site_, (detail_), ##__VA_ARGS__);                                      \
+    } while (0)
+UMD_API void umd_record_note(const umdLogSite *site, const umdErrorDetail *detail, ...);
 /** What is to be done about the mistake that the figure "misuse" of a record names, a sentence and a blank; "": none. Static string, pure. */
 UMD_API const char *umd_misuse_todo(const char *figures);
 

@@ -75,24 +75,28 @@ void umd_record_log_end(umdLogModule *module, const umdErrorDetail *rec, umdReco
     });
 }
 
-void umd_record_note(umdLogModule *module, const char *func, const char *file, int line, const umdErrorDetail *d, const char *fmt, ...)
+/* The site's format was checked where it stands. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+void umd_record_note(const umdLogSite *site, const umdErrorDetail *d, ...)
 {
     char message[1200];
     va_list ap;
 
-    va_start(ap, fmt);
-    vsnprintf(message, sizeof(message), fmt, ap);
+    va_start(ap, d);
+    vsnprintf(message, sizeof(message), site->fmt, ap);
     va_end(ap);
     if (d->advice.severity >= UMD_SEVERITY_ERROR)
-        umd_emergency_put(&(struct umd_emergency_note){ .module = module->name, .func = func, .file = file,
-            .line = (uint32_t)line, .lifecycle = true, .context_id = d->context_id, .record = d->id, .message = message });
-    if ((int)UMD_LOG_INFO > atomic_load_explicit(&module->level, memory_order_relaxed))
+        umd_emergency_put(&(struct umd_emergency_note){ .module = site->module->name, .func = site->func, .file = site->file,
+            .line = site->line, .lifecycle = true, .context_id = d->context_id, .record = d->id, .message = message });
+    if ((int)UMD_LOG_INFO > atomic_load_explicit(&site->module->level, memory_order_relaxed))
         return;
     umd_log_text(&(struct umd_log_text){
-        .level = UMD_LOG_INFO, .module = module->name, .func = func, .file = file, .line = (uint32_t)line, .context_id = d->context_id,
+        .level = UMD_LOG_INFO, .module = site->module->name, .func = site->func, .file = site->file, .line = site->line, .context_id = d->context_id,
         .record = d->id, .message = message,
     });
 }
+#pragma GCC diagnostic pop
 
 /* ---- Swallowed: a defect of ours ---- */
 

@@ -11,7 +11,7 @@ import sys
 
 FOLDERS = ("umd", "kmd_sim", "hw_model")
 KINDS = {
-    "log": re.compile(r"\b(?:UMD_LOG|UMD_LIFECYCLE)\s*\("),
+    "log": re.compile(r"\b(?:UMD_LOG|UMD_LIFECYCLE|UMD_RECORD_NOTE)\s*\("),
     "raise": re.compile(r"\b(?:UMD_FAIL(?:_CAUSED|_ERRNO|_FROM|_MILD)?|PETREL_RAISE(?:_MILD)?|umd_alloc)\s*\("),
     "absorb": re.compile(r"\bUMD_ABSORB\s*\("),
 }

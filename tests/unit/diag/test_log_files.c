@@ -547,7 +547,7 @@ static void completed_records_are_told_whole(void **state)
     umd_figures_append(d.figures, sizeof(d.figures), "kernel=%s", "gemm");
     UMD_RECORD_NOTE(&d, "failure told code=%s kernel=%s", umdStatusName((umdStatus)d.code), "gemm");
     assert_int_equal(umd_record_import(&d), UMD_ERR_HW_HANG);
-    umd_record_absorb(&umd_log_this_module, UMD_ERR_HW_HANG, "the test has it");
+    UMD_ABSORB(UMD_ERR_HW_HANG, "the test has it");
     umdLogFlush(10000);
     snprintf(id, sizeof(id), "record %08x:%u:%" PRIu64 "\n", d.id.boot, d.id.pid, d.id.seq);
     const char *text = slurp(run), *line = strstr(text, "umd.test.files: failure told code=UMD_ERR_HW_HANG kernel=gemm | ");
