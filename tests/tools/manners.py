@@ -165,6 +165,26 @@ def check_words(folder, programs):
     assert offered("umd-log", "show", "--", "-") == [] and offered("umd-log", "show", "--no-such=", "x") == []
 
 
+def check_values(programs):
+    """One way to say that a value is wrong; of an option that comes again the last counts; a list gathers all."""
+    p = {os.path.basename(x): x for x in programs}
+    for name, words, option, text in (("umd-crash", ["show", "--timeout=0"], "timeout", "0"), ("umd-crash", ["pack", "--timeout", "1s"], "timeout", "1s"),
+                                      ("umd-log", ["show", "--tail", "-1"], "tail", "-1"), ("umd-log", ["sites", "-p", ""], "pid", ""),
+                                      ("umd-log", ["level", "info", "--pid=18446744073709551616"], "pid", "18446744073709551616"),
+                                      ("umd-train", ["mlp", "--batch", "8", "--batch", "8.5"], "batch", "8.5")):
+        r = run(p[name], *words)
+        where = name + (" " + words[0] if name == "umd-log" else "")
+        assert r.returncode == 1 and not r.stdout and re.fullmatch(
+            rf"{name}: --{option} is '{re.escape(text)}', not a whole number from \d+ to \d+; try {where} --help\n", r.stderr), (words, r)
+    for words in (["mlp", "--lr", "0"], ["mlp", "--lr=nan"], ["mlp", "--lr", "1e9"]):
+        r = run(p["umd-train"], *words)
+        assert r.returncode == 1 and re.fullmatch(r"umd-train: --lr is '.*', not a number above 0 and at most 100; try umd-train --help\n", r.stderr), r
+    r = run(p["umd-log"], "doctor", "--level", "warn", "--level", "loud")
+    assert r.returncode == 1 and r.stderr == "umd-log: --level is 'loud', not error, warn, info, debug or trace; try umd-log doctor --help\n", r
+    r = run(p["umd-explain"], "1:2:3", "--log", "/nowhere/a", "-l/nowhere/a")
+    assert r.returncode == 2 and len(r.stderr.splitlines()) == 1 and "/nowhere/a" in r.stderr, r
+
+
 def must_object(what, *arguments):
     try:
         check_options(*arguments)
@@ -196,7 +216,9 @@ def selftest(name, program, completion, page):
 def main():
     case, rest = sys.argv[1] if len(sys.argv) > 1 else "", sys.argv[2:]
     if case == "words":
-        check_words(os.path.abspath(rest[0]), [os.path.abspath(x) for x in rest[1:]])
+        programs = [os.path.abspath(x) for x in rest[1:]]
+        check_words(os.path.abspath(rest[0]), programs)
+        check_values(programs)
     elif case in ("tool", "selftest") and len(rest) in (3, 4):
         name, program, completion, page = [*rest, None][:4]
         program, completion = os.path.abspath(program), os.path.abspath(completion)
