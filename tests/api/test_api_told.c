@@ -512,7 +512,7 @@ static void bursts_are_progress(void **state)
     assert_ok(umdModuleLoadFile(f.ctx, fx_kernel_path(), &f.mod));
     assert_ok(umdStreamCreate(f.ctx, UMD_STREAM_COMPUTE, 0, &f.stream));
     umdDevicePtr p = fx_alloc(&f, 4096);
-    assert_ok(fx_launch(f.stream, fx_kernel(&f, "slow"), &(struct fx_args){ p, 0, 40000, 1024 }, 512)); /* 128 at a time, some 460 us each */
+    assert_ok(fx_launch(f.stream, fx_kernel(&f, "crawl"), &(struct fx_args){ p, 0, 12000, 1024 }, 48)); /* 8 at a time, some 350 us each */
     for (; st != UMD_SUCCESS; looks++) {
         st = umdStreamSynchronize(f.stream, 50000);
         if (st != UMD_SUCCESS && st != UMD_ERR_WAIT_QUEUED)

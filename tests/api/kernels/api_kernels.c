@@ -103,6 +103,15 @@ PETREL_KERNEL(slow, struct one_args)
     args->dst[petrel_global_id(0) % args->n] = v;
 }
 
+/* Divisions that wait for each other: long in device time, short in host time. A workgroup takes all local memory, so that one runs on each unit. */
+PETREL_KERNEL_BLOCK(crawl, struct one_args, 32, 65536)
+{
+    uint32_t v = petrel_group_id(0) + 1;
+    for (uint32_t i = 0; i < args->a; i++)
+        v = 0x7fffffffu / (v | 1u);
+    args->dst[petrel_group_id(0) % args->n] = v;
+}
+
 struct none { uint8_t unused; };
 PETREL_KERNEL(nothing, struct none)
 {
