@@ -202,7 +202,10 @@ typedef enum umdLogFormat {
  */
 UMD_API UMD_MUST_CHECK umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *levels);
 UMD_API void umdLogCloseFile(umdLogFormat format);
-/** Files are moved to path.1, path.2, ... before they grow beyond max_B (0: never); so many are kept. At first 128 MiB and 5. */
+/**
+ * Files are moved to path.1, path.2, ... before they grow beyond max_B (0: never); so many are kept, at most 1000. Pipes and devices are
+ * left alone. At first 128 MiB and 5.
+ */
 UMD_API void umdLogSetRotation(uint64_t max_B, uint32_t keep);
 
 typedef enum umdLogPeriod {

@@ -66,10 +66,12 @@ bool umd_log_flush_for(uint32_t timeout_ms);
 void umd_log_drain(void);
 /* The writer looks at the control socket anew. */
 void umd_log_writer_attend(void);
-/* Guards the rings' consumer side and the sinks; rank 92. */
+/* Guards the rings' consumer side and the sinks; rank 92. Until it is given back the thread's own log calls do nothing. */
 void umd_log_drain_lock(void);
 /* False: not to be had in that time, since a sink holds the writer up. */
 bool umd_log_drain_lock_for(uint32_t timeout_ms);
+/* As umd_log_drain_lock_for; what is in the rings then is with the sinks. */
+bool umd_log_drain_hold(uint32_t timeout_ms);
 void umd_log_drain_unlock(void);
 void umd_log_drain_assert_held(void);
 void umd_log_writer_init(void);

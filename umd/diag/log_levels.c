@@ -9,6 +9,7 @@
 #include "log_site.h"
 
 #define RULES_MAX 32u
+#define UNLOAD_MS 2000u /* a library that goes waits no longer for the writer, and as long again for its lock */
 
 struct rule {
     char prefix[32];        /* "" for all */
@@ -129,14 +130,20 @@ void umd_log_module_register(umdLogModule *module, umdLogSite *sites, umdLogSite
     umd_mutex_unlock(&registry_lock);
 }
 
-/* The module's texts may be unmapped next: what names them has to be out first. */
+/*
+ * The module's texts may be unmapped next: what names them has to be out first, and no line may be in the making. Where a sink holds the
+ * writer up all the same, the sites go without the lock, and what waits in the rings is counted as dropped.
+ */
 void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites)
 {
     static _Atomic(bool) held_up; /* by a sink that blocks: all modules go at exit, and only the first waits */
+    const uint32_t wait_ms = atomic_load(&held_up) ? 0 : UNLOAD_MS;
 
-    if (!atomic_load(&held_up))
-        atomic_store(&held_up, !umd_log_flush_for(2000));
+    if (wait_ms)
+        (void)umd_log_flush_for(wait_ms); /* by the writer, while the registry is free */
     umd_mutex_lock(&registry_lock);
+    const bool held = umd_log_drain_hold(wait_ms);
+    atomic_store(&held_up, !held);
     for (umdLogModule **at = &modules; *at; at = &(*at)->next) {
         if (*at == module) {
             *at = module->next;
@@ -144,6 +151,8 @@ void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites)
         }
     }
     umd_log_sites_remove(sites);
+    if (held)
+        umd_log_drain_unlock();
     umd_mutex_unlock(&registry_lock);
 }
 

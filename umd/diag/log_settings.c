@@ -257,7 +257,7 @@ static void set_max(const struct found *f, int unused)
 static void set_kept(const struct found *f, int unused)
 {
     (void)unused;
-    (void)number(f, 0, 1000, &set_keep);
+    (void)number(f, 0, UMD_LOG_KEEP_MAX, &set_keep);
     umd_log_set_rotation(set_max_B, (uint32_t)set_keep);
 }
 

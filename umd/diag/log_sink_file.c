@@ -29,7 +29,7 @@ static char console_buffer[CONSOLE_BUFFER_B];
 void umd_log_set_rotation(uint64_t max, uint32_t count)
 {
     atomic_store(&max_B, max);
-    atomic_store(&keep, count);
+    atomic_store(&keep, count < UMD_LOG_KEEP_MAX ? count : UMD_LOG_KEEP_MAX);
 }
 
 void umd_log_set_period(umdLogPeriod p) { atomic_store(&period, (int)p); }
@@ -276,11 +276,12 @@ int umd_log_sink_write(struct umd_log_sink *s, const char *bytes, size_t n, size
     return err;
 }
 
+/* A pipe has no size, and closed it would be gone for its reader. */
 static bool over_size(const struct umd_log_sink *s, size_t more)
 {
     uint64_t max = atomic_load_explicit(&max_B, memory_order_relaxed);
 
-    return max && s->written_B + more > max;
+    return max && !s->may_block && s->written_B + more > max;
 }
 
 /* Removed behind our back: what is written now would be for nobody. */
@@ -301,7 +302,7 @@ static int make_ready(struct umd_log_sink *s)
         s->may_block = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode); /* the program may have put another file there */
         return 0;
     }
-    if (s->fd >= 0 && s->written_B && !s->torn && (over_size(s, s->used) || period_now() != s->period))
+    if (s->fd >= 0 && s->written_B && !s->torn && !s->may_block && (over_size(s, s->used) || period_now() != s->period))
         close_fd(s);
     if (s->fd >= 0 && vanished(s))
         close_fd(s);

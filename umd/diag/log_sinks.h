@@ -85,6 +85,7 @@ void umd_log_sink_close(struct umd_log_sink *s);
 void umd_log_sink_reopen(struct umd_log_sink *s);
 void umd_log_sink_child(struct umd_log_sink *s);
 
+#define UMD_LOG_KEEP_MAX 1000u  /* each of them is renamed at each rotation */
 /* Rotation, for all files; any thread. */
 void umd_log_set_rotation(uint64_t max_B, uint32_t keep);
 void umd_log_set_period(umdLogPeriod period);

@@ -104,8 +104,10 @@ static void put_entry_locked(const struct umd_log_ring *ring, const struct now *
         put_text_locked(e, &line);
     } else {
         const umdLogSite *site = umd_log_site_find(e->site_id);
-        if (!site)
-            return; /* of a library that went although it logged: nothing is left to tell the text by */
+        if (!site) { /* of a library that went while a sink held the writer up: nothing is left to tell the text by */
+            umd_log_count_dropped();
+            return;
+        }
         line.level = (umdLogLevel)site->level;
         line.module = site->module->name;
         line.func = site->func;
@@ -144,7 +146,7 @@ static void tell_dropped_locked(const struct now *now)
 
     if (dropped == dropped_told || (dropped_told && now->pair.mono_ns - dropped_told_ns < TELL_NS))
         return;
-    snprintf(message, sizeof(message), "log records were dropped, a thread's ring was full count=%" PRIu64 " total=%" PRIu64,
+    snprintf(message, sizeof(message), "log records were dropped, a thread's ring was full or its library went count=%" PRIu64 " total=%" PRIu64,
              dropped - dropped_told, dropped);
     umd_log_sinks_say(UMD_LOG_WARN, message, NULL);
     dropped_told = dropped;
@@ -217,6 +219,15 @@ static void sleep_on(int fd, int timeout_ms)
         umd_log_control_serve();
 }
 
+/* Under the lock: who drains frees the rings of threads that have ended. */
+static bool rings_empty(void)
+{
+    umd_mutex_lock(&drain_lock);
+    bool empty = umd_log_rings_empty();
+    umd_mutex_unlock(&drain_lock);
+    return empty;
+}
+
 /*
  * Asleep the writer has to be posted; awake it looks by itself every flush period, so that a log call costs no atomic exchange and no system call.
  * A producer puts an entry, then reads umd_log_writer_flags.awake; the writer clears that, then looks at the rings: one of the two sees the other, if a
@@ -232,7 +243,7 @@ static void wait_for_work(int fd, bool had_work)
         if (have_barrier)
             (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
         const bool may_sleep = have_barrier && !atomic_load(&sinks_pending) && !umd_limit_pending() && !umd_log_control_paused();
-        timeout_ms = !umd_log_rings_empty() ? 0 : may_sleep ? -1 : 1000;
+        timeout_ms = !rings_empty() ? 0 : may_sleep ? -1 : 1000;
     }
     if (!atomic_load(&urgent) && !atomic_load(&stop))
         sleep_on(fd, timeout_ms);
@@ -366,9 +377,35 @@ void umd_log_writer_attend(void)
     post();
 }
 
-void umd_log_drain_lock(void) { umd_mutex_lock(&drain_lock); }
-bool umd_log_drain_lock_for(uint32_t timeout_ms) { return umd_mutex_lock_for(&drain_lock, (uint64_t)timeout_ms * 1000000u); }
-void umd_log_drain_unlock(void) { umd_mutex_unlock(&drain_lock); }
+/* Who holds it is inside the library: what it calls must not log, which could want the lock again. */
+void umd_log_drain_lock(void)
+{
+    umd_mutex_lock(&drain_lock);
+    umd_diag_inside_count++;
+}
+
+bool umd_log_drain_lock_for(uint32_t timeout_ms)
+{
+    if (!umd_mutex_lock_for(&drain_lock, (uint64_t)timeout_ms * 1000000u))
+        return false;
+    umd_diag_inside_count++;
+    return true;
+}
+
+bool umd_log_drain_hold(uint32_t timeout_ms)
+{
+    if (!umd_log_drain_lock_for(timeout_ms))
+        return false;
+    drain_locked();
+    return true;
+}
+
+void umd_log_drain_unlock(void)
+{
+    umd_diag_inside_count--;
+    umd_mutex_unlock(&drain_lock);
+}
+
 void umd_log_drain_assert_held(void) { umd_mutex_assert_held(&drain_lock); }
 
 static uint64_t host_ns(void)
@@ -454,9 +491,9 @@ void umd_log_writer_fini(void)
     }
     set_state(WRITER_STOPPED);
     drain();
-    umd_mutex_lock(&drain_lock);
+    umd_log_drain_lock();
     umd_log_sinks_finish();
-    umd_mutex_unlock(&drain_lock);
+    umd_log_drain_unlock();
 }
 
 void umd_log_writer_atfork(int stage)

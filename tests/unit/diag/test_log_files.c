@@ -190,6 +190,40 @@ static void a_closed_pipe_raises_no_signal(void **state)
     expect_child(pipe_child, by_our_own);
 }
 
+/* Its reader may go when the only write end is closed: neither size nor date move a pipe on. */
+static void a_pipe_is_not_rotated(void **state)
+{
+    static struct umd_sys table;
+    char path[160], text[32768];
+    size_t used = 0;
+
+    (void)state;
+    table = *umd_sys_default();
+    table.real_ns = wall;
+    atomic_store(&wall_ns, (uint64_t)20000 * 86400ull * 1000000000u);
+    umd_sys_set(&table);
+    umdLogSetRotation(500, 3);
+    path_of(path, sizeof(path), "endless-pipe");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    open_text(path);
+    for (int i = 0; i < 50; i++) {
+        UMD_LOG(UMD_LOG_INFO, "line i=%03d", i);
+        if (i == 25)
+            atomic_fetch_add(&wall_ns, 86400u * 1000000000ull);
+        umdLogFlush(10000);
+    }
+    for (ssize_t n; used < sizeof(text) - 1 && (n = read(reader, text + used, sizeof(text) - 1 - used)) > 0;)
+        used += (size_t)n;
+    text[used] = '\0';
+    assert_int_equal(count_of(text, "line i="), 50);
+    assert_int_equal(count_of(text, "# petrel log"), 1); /* what an opened file begins with */
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    close(reader);
+    umdLogSetRotation(128u << 20, 5);
+    umd_sys_set(NULL);
+}
+
 static uint64_t now_ns(void) { return umd_sys_default()->mono_ns(); }
 
 /* Full and unread: calls return, exit ends. What is read then goes on. */
@@ -572,7 +606,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_memory_warnings_go_to_the_emergency_ring), /* first: no sink has its buffer yet */
         cmocka_unit_test(a_new_day_begins_a_new_file), cmocka_unit_test(a_removed_file_comes_back), cmocka_unit_test(moved_files_are_left_on_reopen),
-        cmocka_unit_test(a_closed_pipe_raises_no_signal), cmocka_unit_test(a_full_pipe_stops_nobody), cmocka_unit_test(exit_does_not_wait_for_a_full_pipe),
+        cmocka_unit_test(a_closed_pipe_raises_no_signal), cmocka_unit_test(a_pipe_is_not_rotated), cmocka_unit_test(a_full_pipe_stops_nobody), cmocka_unit_test(exit_does_not_wait_for_a_full_pipe),
         cmocka_unit_test(a_hanging_write_holds_up_neither_fork_nor_exit), cmocka_unit_test(the_size_limit_kills_nobody),
         cmocka_unit_test(without_descriptors_it_waits_for_some), cmocka_unit_test(a_full_file_system_recovers),
         cmocka_unit_test(run_and_disaster_log_speak_to_their_readers),

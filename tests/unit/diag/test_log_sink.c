@@ -473,6 +473,66 @@ static void bad_environment_only_degrades(void **state)
     assert_int_equal(count_of(text, "emergency file not usable"), 1);
 }
 
+/* ---- Rotation and faults ---- */
+
+static _Atomic(unsigned) renames;
+static int counted_rename(const char *from, const char *to)
+{
+    if (atomic_fetch_add(&renames, 1) >= 1000)
+        _exit(3);
+    return umd_sys_default()->rename(from, to);
+}
+
+static void keep_child(void *arg)
+{
+    struct umd_sys table = *umd_sys_default();
+
+    table.rename = counted_rename;
+    umdLogSetRotation(4096, UINT32_MAX);
+    if (umdLogOpenFile(arg, UMD_LOG_FORMAT_TEXT, "info") != UMD_SUCCESS)
+        _exit(1);
+    UMD_LOG(UMD_LOG_INFO, "early x=%d", 1);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    umd_sys_set(&table);
+    if (umdLogOpenFile(arg, UMD_LOG_FORMAT_TEXT, "info") != UMD_SUCCESS) /* the older file moves on */
+        _exit(2);
+    umd_sys_set(NULL);
+}
+
+static void so_many_files_are_kept_as_can_be_renamed(void **state)
+{
+    char path[160], text[4096];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", scratch("keep"));
+    assert_int_equal(in_child(keep_child, path, text, sizeof(text)), 0);
+}
+
+/* A fault that fires under the log's own lock would be logged at once, by the thread that holds it. */
+static void stepped_fault_child(void *arg)
+{
+    umd_sys_step_begin(7);
+    if (umdLogOpenFile(arg, UMD_LOG_FORMAT_TEXT, "debug") != UMD_SUCCESS || umdLogSetLevels("debug") != UMD_SUCCESS ||
+        umd_fault_plan_set("sys.open=fail;sys.write=1*fail") != UMD_SUCCESS)
+        _exit(1);
+    umdLogReopen();
+    if (umdLogOpenFile(arg, UMD_LOG_FORMAT_JSON, "debug") != UMD_ERR_RES_FILE)
+        _exit(2);
+    umdLogCloseFile(UMD_LOG_FORMAT_JSON);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static void a_fault_in_the_log_of_a_stepped_run_stops_nobody(void **state)
+{
+    char path[160], text[4096];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", scratch("fault"));
+    int status = in_child(stepped_fault_child, path, text, sizeof(text));
+    if (status != 0)
+        fail_msg("status 0x%x: %s", (unsigned)status, text);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +543,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
         cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
         cmocka_unit_test(a_child_forked_before_the_first_line_has_its_own_file), cmocka_unit_test(bad_environment_only_degrades),
+        cmocka_unit_test(so_many_files_are_kept_as_can_be_renamed), cmocka_unit_test(a_fault_in_the_log_of_a_stepped_run_stops_nobody),
     };
 
     if (argc > 1 && strcmp(argv[1], "rerun") == 0) {

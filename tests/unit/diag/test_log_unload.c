@@ -3,6 +3,7 @@
 #include "diag_fixture.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include "log_binary.h"
 
@@ -96,10 +97,95 @@ static void the_loader_does_not_hold_up_the_log(void **state)
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
 }
 
+/* ---- A sink that holds the writer up ---- */
+
+static _Atomic(bool) hang, hanging;
+
+static ssize_t hanging_write(int fd, const void *buf, size_t n)
+{
+    while (atomic_load(&hang) && gettid() != getpid()) { /* the writer only */
+        atomic_store(&hanging, true);
+        usleep(1000);
+    }
+    return umd_sys_default()->write(fd, buf, n);
+}
+
+/* What a library could not get out is counted; and of the next one, when the sink goes on, nothing is missing. */
+static void a_sink_that_hung_once_costs_later_libraries_nothing(void **state)
+{
+    static struct umd_sys table;
+    char path[160];
+    umdLogStats before, after;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", scratch("hung"));
+    table = *umd_sys_default();
+    table.write = hanging_write;
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    umdLogGetStats(&before);
+    atomic_store(&hang, true);
+    umd_sys_set(&table);
+    UMD_LOG(UMD_LOG_WARN, "hangs x=%d", 1);
+    while (!atomic_load(&hanging))
+        usleep(1000);
+    use(plugins[0], 50);
+    atomic_store(&hang, false);
+    umdLogFlush(20000);
+    umd_sys_set(NULL);
+    umdLogGetStats(&after);
+    assert_int_equal(count_of(slurp(path), "plugin 1 logs i=") + after.dropped - before.dropped, 50);
+    for (int i = 0; i < 4; i++)
+        use(plugins[1], 50);
+    umdLogFlush(20000);
+    assert_int_equal(count_of(slurp(path), "plugin 2 logs i="), 200);
+    umdLogGetStats(&before);
+    assert_int_equal(before.dropped, after.dropped);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+static void *one_line(void *arg)
+{
+    UMD_LOG(UMD_LOG_INFO, "a thread ends i=%d", (int)(intptr_t)arg);
+    return NULL;
+}
+
+static void *many_threads(void *arg)
+{
+    pthread_t t;
+
+    for (int i = 0; i < 200; i++) {
+        if (pthread_create(&t, NULL, one_line, (void *)(intptr_t)i) != 0 || pthread_join(t, NULL) != 0)
+            *(bool *)arg = true;
+    }
+    return NULL;
+}
+
+/* Both free rings: whoever unloads a library, and the writer. */
+static void threads_end_while_libraries_go(void **state)
+{
+    pthread_t t;
+    bool failed = false;
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("ends"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    assert_int_equal(pthread_create(&t, NULL, many_threads, &failed), 0);
+    for (int i = 0; i < 60; i++)
+        use(plugins[i % 2], 1);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_false(failed);
+    umdLogFlush(20000);
+    const char *text = slurp(scratch("ends"));
+    assert_int_equal(count_of(text, "a thread ends i="), 200);
+    assert_int_equal(count_of(text, "logs i=0"), 60);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(lines_of_an_unloaded_library_are_whole),
-                                        cmocka_unit_test(the_loader_does_not_hold_up_the_log) };
+                                        cmocka_unit_test(the_loader_does_not_hold_up_the_log),
+                                        cmocka_unit_test(a_sink_that_hung_once_costs_later_libraries_nothing),
+                                        cmocka_unit_test(threads_end_while_libraries_go) };
 
     if (argc < 3) {
         fprintf(stderr, "usage: test_diag_log_unload PLUGIN1 PLUGIN2\n");
