@@ -126,7 +126,7 @@ umdStatus umd_call_leave(struct umd_call *call, umdStatus st)
 
 static umdStatus env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value_inout)
 {
-    const char *text = getenv(name);
+    const char *text = secure_getenv(name);
     char *end;
 
     if (!text || !*text)
@@ -142,7 +142,7 @@ static umdStatus env_number(const char *name, uint64_t min, uint64_t max, uint64
 /* PETREL_MODE: comma list of threaded, stepped, functional. */
 static umdStatus env_mode(struct umd_winsys_config *c)
 {
-    const char *p = getenv("PETREL_MODE");
+    const char *p = secure_getenv("PETREL_MODE");
 
     while (p && *p) {
         size_t n = strcspn(p, ",");
@@ -159,7 +159,7 @@ static umdStatus env_mode(struct umd_winsys_config *c)
 
 static umdStatus configure(const umdInitDesc *desc, struct umd_winsys_config *c)
 {
-    const char *carrier = getenv("PETREL_CARRIER"), *profile = getenv("PETREL_PROFILE");
+    const char *carrier = secure_getenv("PETREL_CARRIER"), *profile = secure_getenv("PETREL_PROFILE");
     uint64_t devices = 1, watchdog_ms = 0;
 
     umdStatus st = env_number("PETREL_DEVICES", 1, DEVICES_MAX, &devices);
@@ -185,7 +185,7 @@ static umdStatus configure(const umdInitDesc *desc, struct umd_winsys_config *c)
 /* Without either the plan that is set stays. */
 static umdStatus set_faults(const umdInitDesc *desc)
 {
-    const char *spec = desc->faults ? desc->faults : getenv("PETREL_FAULTS");
+    const char *spec = desc->faults ? desc->faults : secure_getenv("PETREL_FAULTS");
 
     if (!spec)
         return UMD_SUCCESS;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# layering.py - includes follow docs/architecture.md section 1; no cycles; each file has its SPDX line and opening comment.
+# layering.py - includes follow docs/architecture.md section 1; no cycles; no getenv in libraries; each file has its SPDX line and opening comment.
 """usage: layering.py SOURCE_ROOT"""
 import os
 import re
@@ -22,6 +22,9 @@ ONLY = {"kmd_sim/kmd.h": re.compile(r"^(kmd_sim/|umd/winsys/winsys_(direct|loopb
 # Diagnosis code cannot read the fault plan: these must not include it.
 NO_FAULT_PLAN = re.compile(r"^kmd_sim/(watchdog|reset|irq|event)\.c$|^umd/error\.c$")
 DIAG_PUBLIC = {"umd/umd_status.h", "umd/umd_diag.h", "umd/umd_log.h"}
+# Libraries of ours may be in a setuid program, whose environment is another's. How a terminal is coloured is no matter of trust.
+LIBRARY = re.compile(r"^(umd|kmd_sim|hw_model)/")
+GETENV = re.compile(r'(?<!\w)getenv\((?!"(?:TERM|NO_COLOR)"\))')
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -109,6 +112,8 @@ def main():
             errors.append(f"{path}: first line has no SPDX identifier")
         if os.path.basename(path) not in "\n".join(lines[:3]):
             errors.append(f"{path}: no opening comment that names the file and says what it is for")
+        if LIBRARY.match(path) and GETENV.search(text):
+            errors.append(f"{path}: getenv in a library; secure_getenv heeds no environment in a setuid program")
         for kind, name in INCLUDE.findall(text):
             target = resolve(root, path, kind, name)
             if target is None or target == path:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# selftest.sh - the layering test must object to a forbidden include and to a cycle.
+# selftest.sh - the layering test must object to a forbidden include, to getenv in a library and to a cycle.
 set -eu
 script=$1
 source=$2
@@ -19,6 +19,9 @@ expect() {
 python3 "$script" "$work/ok" >/dev/null
 printf '/* SPDX-License-Identifier: MIT */\n/* bad.c - x. */\n#include "hw.h"\n#include "../hw_model/hw.h"\n' >"$work/ok/umd/bad.c"
 expect 'umd/bad.c: includes hw_model/hw.h'
+rm "$work/ok/umd/bad.c"
+printf '/* SPDX-License-Identifier: MIT */\n/* bad.c - x. */\nchar *x(void) { return getenv("PETREL_KMD"); }\n' >"$work/ok/umd/bad.c"
+expect 'umd/bad.c: getenv in a library'
 rm "$work/ok/umd/bad.c"
 printf '/* SPDX-License-Identifier: MIT */\n/* a.h - x. */\n#include "b.h"\n' >"$work/ok/umd/a.h"
 printf '/* SPDX-License-Identifier: MIT */\n/* b.h - x. */\n#include "a.h"\n' >"$work/ok/umd/b.h"

@@ -165,7 +165,7 @@ void umd_fault_plan_undo(uint64_t since)
 /* Which process this is, for rules with rank=. */
 static umdStatus read_rank(void)
 {
-    const char *text = getenv("PETREL_RANK");
+    const char *text = secure_getenv("PETREL_RANK");
     char *end = NULL;
 
     errno = 0;
@@ -263,7 +263,7 @@ umdStatus umd_fault_plan_from(const char *text)
 
 umdStatus umd_fault_plan_from_env(void)
 {
-    const char *spec = getenv("PETREL_FAULTS");
+    const char *spec = secure_getenv("PETREL_FAULTS");
 
     if (!spec || !*spec || atomic_load(&plan_was_set))
         return UMD_SUCCESS;

@@ -104,7 +104,7 @@ static bool abort_on_swallow;
 
 __attribute__((constructor(103))) static void read_environment(void)
 {
-    const char *text = getenv("UMD_ABORT_ON_SWALLOW");
+    const char *text = secure_getenv("UMD_ABORT_ON_SWALLOW");
 
     abort_on_swallow = text && *text && strcmp(text, "0") != 0;
 }

@@ -32,7 +32,7 @@ static bool own_folder(char *buf, size_t size)
 static void *load(char *error, size_t error_size)
 {
     static const char *const places[] = { "%s/" KMD_FILE, "%s/../kmd_sim/" KMD_FILE };
-    const char *env = getenv("PETREL_KMD");
+    const char *env = secure_getenv("PETREL_KMD");
     char folder[3072], path[4096];
     void *so = NULL;
 
