@@ -121,6 +121,9 @@ static struct site *site_of_locked(const umdErrorDetail *rec)
     return best;
 }
 
+/* Records are stamped before they come here, and may overtake one another: one from before the period belongs to it. */
+static bool is_over(uint64_t begin_ns, uint64_t now_ns) { return now_ns > begin_ns && now_ns - begin_ns >= PERIOD_NS; }
+
 bool umd_limit_pass(const umdErrorDetail *rec, umdLogLevel level)
 {
     const uint64_t now_ns = rec->mono_ns;
@@ -128,7 +131,7 @@ bool umd_limit_pass(const umdErrorDetail *rec, umdLogLevel level)
     umd_mutex_lock(&lock);
     struct site *s = site_of_locked(rec);
     bool pass = true;
-    if (s && (!s->begin_ns || now_ns - s->begin_ns >= PERIOD_NS)) {
+    if (s && (!s->begin_ns || is_over(s->begin_ns, now_ns))) {
         s->begin_ns = now_ns ? now_ns : 1;
         s->lines = 0;
     }
@@ -160,7 +163,7 @@ bool umd_limit_take(uint64_t now_ns, bool all, struct umd_limit_told *out)
     umd_mutex_lock(&lock);
     for (uint32_t i = 0; i < SITES && !found; i++) {
         struct site *s = &sites[i];
-        if (!s->held || (!all && now_ns - s->held_ns < PERIOD_NS))
+        if (!s->held || (!all && !is_over(s->held_ns, now_ns)))
             continue;
         *out = (struct umd_limit_told){ .level = s->level, .code = s->code, .line = s->line };
         UMD_COPY_STR(out->module, s->module);

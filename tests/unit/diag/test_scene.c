@@ -410,6 +410,32 @@ static void a_storm_is_told_in_few_lines(void **state)
     assert_true(counts_of(UMD_ERR_HW_PAGE_FAULT).unlogged > FAULTS / 2);
 }
 
+static uint64_t overtaking_ns(void)
+{
+    static _Atomic(uint64_t) calls;
+
+    return 10000000000u - atomic_fetch_add(&calls, 1) % 97;
+}
+
+/* Threads that fail at one time: stamps come out of order, and a period does not begin anew for that. */
+static void a_storm_of_many_threads_is_told_in_few_lines(void **state)
+{
+    struct umd_sys table = *umd_sys_default();
+
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("overtaking"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    table.mono_ns = overtaking_ns;
+    umd_sys_set(&table);
+    for (int i = 0; i < 300; i++) {
+        struct umd_api_call call = { 0 };
+        umd_api_enter(&call, "umdA", "x=%d", i);
+        (void)umd_api_exit(&call, UMD_FAIL(UMD_ERR_HW_PAGE_FAULT, "address=0x%x job=%d", 64 * i, i));
+    }
+    umd_sys_set(NULL);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    assert_int_equal(count_of(slurp(scratch("overtaking")), "UMD_ERR_HW_PAGE_FAULT: A "), 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +445,7 @@ int main(void)
         cmocka_unit_test(a_ring_of_causes_ends), cmocka_unit_test(forms_of_text), cmocka_unit_test(counts_by_code),
         cmocka_unit_test(retries_and_drops_are_counted), cmocka_unit_test(told_and_dropped_records_have_their_line),
         cmocka_unit_test(the_end_is_in_the_log), cmocka_unit_test(a_storm_is_told_in_few_lines),
+        cmocka_unit_test(a_storm_of_many_threads_is_told_in_few_lines),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
