@@ -6,6 +6,7 @@
 
 #include <umd/umd.h>
 #include "umd-text.h"
+#include "umd-tool-env.h"
 #include "umd-tool.h"
 
 static int fail(umdStatus st, const char *doing)
@@ -107,6 +108,8 @@ static const struct tool info = {
     .help = "Example: umd-info --json\n"
             "\nExit status: 0 done, 1 usage, 2 no device could be started, or the output could not be written.\n",
 };
+
+const enum tool_env tool_env = TOOL_ENV_TAKE_FILES;
 
 int main(int argc, char **argv)
 {

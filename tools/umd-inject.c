@@ -7,6 +7,7 @@
 
 #include "fault_plan.h"
 #include "umd-text.h"
+#include "umd-tool-env.h"
 #include "umd-tool.h"
 
 static int list_text(void)
@@ -93,6 +94,8 @@ static const struct tool inject = {
             "\nEnvironment: PETREL_RANK for rules with rank=; UMD_LOG_CONSOLE for the log on the console. See docs/environment.md.\n"
             "\nExit status: 0 done, 1 usage or a mistake in the specification, 2 the output could not be written.\n",
 };
+
+const enum tool_env tool_env = TOOL_ENV_TAKE_FILES;
 
 int main(int argc, char **argv)
 {

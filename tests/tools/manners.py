@@ -129,6 +129,23 @@ def check_quiet(name, program, completion):
             del os.environ[key]
 
 
+LOOK_AT_OTHERS = ("umd-crash", "umd-explain", "umd-info", "umd-inject", "umd-log")
+
+
+def check_leaves_alone(name, program):
+    """With the settings of the program that one looks for, its emergency file stays what and where it is."""
+    if name not in LOOK_AT_OTHERS:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        ring = os.path.join(folder, "ring")
+        with open(ring, "w", encoding="utf-8") as f:
+            f.write("theirs")
+        run(program, "--version", UMD_EMERGENCY_FILE=ring, UMD_CRASH_DIR=folder + "/crashes")
+        assert os.listdir(folder) == ["ring"], f"{name}: {os.listdir(folder)}"
+        with open(ring, encoding="utf-8") as f:
+            assert f.read() == "theirs", f"{name} has written into the emergency file of another"
+
+
 def check_words(folder, programs):
     """What the tools themselves list is what is offered."""
     p = {os.path.basename(x): x for x in programs}
@@ -227,6 +244,7 @@ def main():
             return
         check_answers(name, program)
         check_quiet(name, program, completion)
+        check_leaves_alone(name, program)
         check_options(name, program, completion, page)
         if page:
             check_page(name, page)

@@ -142,6 +142,14 @@ pack)
     run 0 pack --json --log a.log --log sub/a.log --output second.tar.gz "$UMD_CRASH_DIR/$name"
     cmp first second.tar.gz || fail "the same goes in, other bytes come out"
     python3 -c 'import json; d = json.load(open("out")); assert d["bundle"] == "second.tar.gz" and len(d["files"]) == 6, d'
+    # The tool has the program's settings before it, and leaves alone what they name.
+    export UMD_EMERGENCY_FILE=$work/ring
+    crash fault 11
+    cp ring ring.before
+    run 0 show
+    run 0 pack --output third.tar.gz --command 'test "$UMD_EMERGENCY_FILE" = "$PWD/ring" && test "${PETREL_CONFIG-none}" = none && true'
+    cmp ring ring.before || fail "the ring of the program that died is another"
+    [ ! -e ring.1 ] || fail "the ring of the program that died was put aside"
     ;;
 command)
     crash fault 11

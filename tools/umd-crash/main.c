@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../umd-log/env.h"
 #include "pack.h"
 #include "show.h"
 #include "umd-tool.h"
@@ -23,7 +24,7 @@ struct options {
 /* False: nothing there; said on standard error. */
 static bool find_snapshot(const char *word, char *path, size_t size)
 {
-    const char *env = getenv("UMD_CRASH_DIR"), *at = word ? word : env && *env ? env : ".";
+    const char *env = env_before("UMD_CRASH_DIR"), *at = word ? word : env && *env ? env : ".";
     struct stat st;
 
     if (stat(at, &st) != 0) {
@@ -58,7 +59,7 @@ static int run(const char *command, const char *word, const struct options *o)
         tool_say("out of memory");
         status = EXIT_ENVIRONMENT;
     } else if (strcmp(command, "pack") == 0) {
-        const char *hand_on = o->command ? o->command : getenv("PETREL_CRASH_COMMAND");
+        const char *hand_on = o->command ? o->command : env_before("PETREL_CRASH_COMMAND");
         status = crash_pack(path, &c, s, &(struct pack_options){ .output = o->output, .logs = o->logs, .command = hand_on,
                                                                  .timeout_s = (int)o->timeout_s, .json = o->json });
     } else if (o->json) {
@@ -104,6 +105,7 @@ static bool complete(const struct tool_at *at)
     return !at->option && at->count == 0;
 }
 
+const enum tool_env tool_env = TOOL_ENV_TAKE_ALL;
 static const struct tool crash = {
     .words = "show|pack [FILE|DIR] [OPTION...]", .text = "reads crash snapshots, bundles what belongs to one, and hands it on",
     .lists = lists, .complete = complete,
@@ -129,5 +131,14 @@ int main(int argc, char **argv)
         POPT_TABLEEND
     };
 
-    return tool_main("umd-crash", &crash, argc, argv, table, check_and_run, &o);
+    struct tool_line line;
+    int status;
+
+    argc = tool_start("umd-crash", argc, argv);
+    status = env_start();
+    if (status == EXIT_DONE && tool_parse(&crash, argc, (const char **)argv, table, &line, &status)) {
+        status = check_and_run(&line, &o);
+        tool_line_finish(&line);
+    }
+    return tool_finish(status);
 }

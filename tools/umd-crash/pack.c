@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pack.c - one file of all that tells of a crash, and the command that hands it on. */
+#include "../umd-tool-env.h"
 #include "pack.h"
 
 #include <errno.h>
@@ -167,6 +168,7 @@ static int hand_on(const char *command, const char *file, int timeout_s)
     if (!line)
         return EXIT_ENVIRONMENT;
     snprintf(line, n, "%s \"$1\"", command);
+    (void)env_give_back();
     posix_spawnattr_init(&attr);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP); /* what it starts ends with it */
     int err = posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ);

@@ -128,6 +128,8 @@ static const char *take_value(int *argc, char **argv)
     return value;
 }
 
+const enum tool_env tool_env = TOOL_ENV_TAKE_ALL;
+
 int main(int argc, char **argv)
 {
     struct options o = { 0 };

@@ -142,6 +142,8 @@ static int no_command(int argc, const char **argv)
     return status;
 }
 
+const enum tool_env tool_env = TOOL_ENV_TAKE_ALL;
+
 int main(int argc, char **argv)
 {
     argc = tool_start("umd-log", argc, argv);

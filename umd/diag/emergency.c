@@ -24,6 +24,7 @@ static _Atomic(uint8_t *) ring = fallback;
 static _Atomic(uint64_t) next_seq = 1;
 static _Atomic(uint64_t) put_count, error_count, lost_count, degraded_count;
 static _Atomic(int) degraded_errno, tell_errno;
+static _Atomic(bool) tell_taken;            /* the named file is another process's */
 static struct umd_mutex open_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "emergency ring", .rank = 91 };
 
 /* A file is looked for once, with the first record. Whoever finds NEW makes it; others go on with the ring that is there. */
@@ -82,11 +83,22 @@ static void start(bool named_only);
 /* What the making of the file had to say, once the record that asked for it is safe. */
 static void tell(void)
 {
-    int err = umd_diag_inside() ? 0 : atomic_exchange(&tell_errno, 0);
+    if (umd_diag_inside())
+        return;
+    int err = atomic_exchange(&tell_errno, 0);
+    bool taken = atomic_exchange(&tell_taken, false);
 
     if (err)
         UMD_LOG(UMD_LOG_WARN, "emergency file not usable, keeping the ring in memory path=\"%.300s\" errno=%d reason=\"%s\"", path_now, err,
                 strerrordesc_np(err));
+    if (taken)
+        UMD_LOG(UMD_LOG_WARN, "emergency file in use by another process, taking another name: %%p in it gives each its own path=\"%.300s\"",
+                path_now);
+}
+
+static bool has_to_tell(void)
+{
+    return atomic_load_explicit(&tell_errno, memory_order_relaxed) != 0 || atomic_load_explicit(&tell_taken, memory_order_relaxed);
 }
 
 void umd_emergency_put(const struct umd_emergency_note *note)
@@ -126,7 +138,7 @@ void umd_emergency_put(const struct umd_emergency_note *note)
             give(s);
         }
     }
-    if (__builtin_expect(atomic_load_explicit(&tell_errno, memory_order_relaxed) != 0, 0))
+    if (__builtin_expect(has_to_tell(), 0))
         tell();
     errno = saved;
 }
@@ -218,19 +230,24 @@ static void start(bool named_only)
     char path[UMD_EMERGENCY_PATH];
     uint8_t *base = NULL;
     int expected = FILE_NEW, err = 0;
+    const bool named = path_wanted[0] && mode != MODE_OFF;
 
-    if (!path_wanted[0] && (named_only || (umd_sys_stepped() && mode == MODE_DEFAULT)))
+    if (!named && (named_only || (umd_sys_stepped() && mode == MODE_DEFAULT)))
         return; /* stepped: what is on the host's disk is no part of such a run */
     if (!atomic_compare_exchange_strong(&file_state, &expected, FILE_STARTING))
         return;
-    if (path_wanted[0]) {
+    if (named) {
         path[0] = '\0';
-        err = expand(path, sizeof(path)) ? umd_emergency_map_file(path, true, &base) : ENAMETOOLONG;
+        err = expand(path, sizeof(path)) ? 0 : ENAMETOOLONG;
+        size_t n = strlen(path);
+        if (!err)
+            err = umd_emergency_map_file(path, sizeof(path), true, &base);
+        atomic_store(&tell_taken, base && strlen(path) != n);
     } else if (mode != MODE_OFF) {
         err = umd_emergency_map_default(&base, path, sizeof(path));
     }
     if (base)
-        use(base, path, path_wanted[0] ? UMD_EMERGENCY_NAMED_FILE : UMD_EMERGENCY_DEFAULT_FILE);
+        use(base, path, named ? UMD_EMERGENCY_NAMED_FILE : UMD_EMERGENCY_DEFAULT_FILE);
     else if (err)
         degrade(path[0] ? path : path_wanted, err);
     if (!base)
@@ -249,7 +266,7 @@ umdStatus umd_emergency_open(const char *path)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=path");
     if (!umd_log_expand_path(expanded, sizeof(expanded), path))
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.300s\" reason=\"path too long\"", path);
-    int err = umd_emergency_map_file(expanded, true, &base);
+    int err = umd_emergency_map_file(expanded, sizeof(expanded), true, &base);
     if (err)
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
     umd_mutex_lock(&open_lock);
@@ -310,12 +327,15 @@ void umd_emergency_atfork(int stage)
     if (stage == 1)
         return;
     memset(fallback, 0, sizeof(fallback));
-    atomic_store(&ring, fallback);
+    uint8_t *parents = atomic_exchange(&ring, fallback);
+    if (parents != fallback)
+        umd_emergency_let_go(parents);
     atomic_store(&next_seq, 1);
     atomic_store(&put_count, 0);
     atomic_store(&error_count, 0);
     atomic_store(&lost_count, 0);
     atomic_store(&tell_errno, 0);
+    atomic_store(&tell_taken, false);
     atomic_store(&where, UMD_EMERGENCY_MEMORY);
     is_child = true;
     umd_emergency_init_head(fallback);

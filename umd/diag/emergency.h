@@ -15,8 +15,9 @@
  *   default              a file emergency.PID in the user's state directory (see state_dir.h), made when the first record is put,
  *                        which umdInit does; a program that only links the library makes none. It is removed at a clean exit
  *                        when no ERROR was put, and stays otherwise. In stepped mode: memory, unless one of the following asks.
- *   UMD_EMERGENCY_FILE   that file (%p: process id), made at once; an older one becomes path.1. A child of fork: its own, path.PID.
- *   UMD_EMERGENCY=off    memory alone. UMD_EMERGENCY=file: the default file, in stepped mode, too.
+ *   UMD_EMERGENCY_FILE   that file (%p: process id), made at once; one of a process that is gone becomes path.1. A child of fork has its own,
+ *                        path.PID, and so has who finds that a living process has the file; one WARN says so then.
+ *   UMD_EMERGENCY=off    memory alone, whatever else is set. UMD_EMERGENCY=file: the default file, in stepped mode, too.
  * Both are settings of the log: in the configuration file, too.
  * Where no file can be had (no directory, disk full, no descriptor) the ring stays in memory; counted, and one WARN says why.
  * A child of fork starts clean and makes its own file. After exec the file of the program before is kept as emergency.PID.1.
@@ -74,7 +75,7 @@ bool umd_emergency_set_file(const char *path);
 
 /** Copies the note into the ring: no lock, no allocation, and, but for the first one, no system call. Async-signal-safe. */
 UMD_API void umd_emergency_put(const struct umd_emergency_note *note);
-/** Puts the ring into a file (%p: process id), after what it holds already. An older file becomes path.1. UMD_ERR_RES_FILE. */
+/** Puts the ring into a file (%p: process id), after what it holds already. An older file becomes path.1; in use: path.PID. UMD_ERR_RES_FILE. */
 UMD_API UMD_MUST_CHECK umdStatus umd_emergency_open(const char *path);
 
 /** Records put since start. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -17,10 +18,12 @@
 
 UMD_LOG_MODULE("diag.emergency");
 
-#define PREFIX "emergency."
+#define STEM "emergency"
+#define PREFIX STEM "."
 #define VERSION 2u
 #define CRC_FROM offsetof(struct umd_emergency_slot, seq)
 #define FIND_MAX 64u
+#define CLAIM_TRIES 4u      /* others that start meanwhile */
 static const char magic[8] = { 'P', 'T', 'R', 'L', 'E', 'M', 'R', 'G' };
 
 _Static_assert(sizeof(struct umd_emergency_slot) == 896, "the slot is a file format");
@@ -108,57 +111,13 @@ static int write_zeros(bool plan, int fd)
 
     for (size_t left = UMD_EMERGENCY_MAP_B; left;) {
         ssize_t n = write_to(plan, fd, zeros, left < sizeof(zeros) ? left : sizeof(zeros));
+        if (n < 0 && errno == EINTR)
+            continue;
         if (n <= 0)
             return n < 0 ? errno : ENOSPC;
         left -= (size_t)n;
     }
     return 0;
-}
-
-int umd_emergency_map_file(const char *path, bool plan, uint8_t **base_out)
-{
-    char old[UMD_STATE_PATH_B + 2];
-    int err = 0;
-
-    size_t n = strlen(path);
-    if (n + 3 <= sizeof(old) && umd_sys()->file_size(path) > 0) {
-        memcpy(old, path, n);
-        memcpy(old + n, ".1", 3);
-        umd_sys()->rename(path, old); /* failing, it is overwritten: this run's records matter more */
-    }
-    int fd = open_at(plan, path, O_RDWR | O_CREAT | O_TRUNC | (plan ? 0 : O_NOFOLLOW), plan ? 0644 : 0600);
-    if (fd < 0)
-        return errno;
-    err = write_zeros(plan, fd);
-    if (!err) {
-        void *m = map(plan, fd);
-        if (m == MAP_FAILED)
-            err = errno;
-        else
-            *base_out = m;
-    }
-    umd_sys()->close(fd);
-    if (err && umd_sys()->file_size(path) >= 0) /* a device or pipe is not ours to remove */
-        umd_sys()->unlink(path);
-    if (!err) {
-        umd_emergency_init_head(*base_out);
-        ((struct umd_emergency_head *)*base_out)->start_ticks = start_ticks((uint32_t)getpid());
-    }
-    return err;
-}
-
-/* ---- Whose file is it ---- */
-
-/* Process of emergency.PID; *whole_out false: emergency.PID.N, of a program that is gone whoever has the id now. 0: another name. */
-static uint32_t pid_of(const char *name, bool *whole_out)
-{
-    const char *s = name + sizeof(PREFIX) - 1;
-    uint64_t pid = 0;
-
-    for (; *s >= '0' && *s <= '9' && pid < UINT32_MAX; s++)
-        pid = pid * 10 + (uint64_t)(*s - '0');
-    *whole_out = *s == '\0';
-    return (*s == '\0' || *s == '.') && pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
 static bool read_all(int fd, void *buf, size_t n)
@@ -181,19 +140,198 @@ static bool head_is_good(const struct umd_emergency_head *head)
         head->slot_size_B == sizeof(struct umd_emergency_slot) && head->slot_count == UMD_EMERGENCY_SLOTS;
 }
 
-/* A process that has just opened its file has no head in it yet: then the id alone counts. */
+static bool read_head(int fd, struct umd_emergency_head *head_out) { return read_all(fd, head_out, sizeof(*head_out)) && head_is_good(head_out); }
+
+/* The process that has made the file still runs, as far as this PID namespace tells. */
+static bool head_lives(const struct umd_emergency_head *head)
+{
+    return head->start_ticks && head->start_ticks == start_ticks(head->pid);
+}
+
+/*
+ * Whoever has the lock of the file that a path names owns it. The lock belongs to the open file, which the mapping keeps when the descriptor
+ * is closed: it goes with the process, and is seen from another PID namespace. 0, EBUSY: another has it, ENOLCK: no locks there.
+ */
+static int lock_file(int fd)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    if (fcntl(fd, F_OFD_SETLK, &whole) == 0)
+        return 0;
+    return errno == EAGAIN || errno == EACCES ? EBUSY : ENOLCK;
+}
+
+static bool is_locked(int fd)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
+static bool is_at(int fd, const char *path)
+{
+    struct stat mine, there;
+
+    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+/* What a process before has left at path becomes path.1. 0, or EBUSY: its process lives. Whatever else is wrong shows when the file is made. */
+static int put_aside(const char *path, bool plan)
+{
+    struct umd_emergency_head head;
+    char old[UMD_STATE_PATH_B + 2];
+    struct stat st;
+    size_t n = strlen(path);
+
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (plan ? 0 : O_NOFOLLOW));
+    bool may_write = fd >= 0;
+    if (!may_write)
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (plan ? 0 : O_NOFOLLOW));
+    if (fd < 0)
+        return 0;
+    bool there = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    int err = !there ? 0 : may_write ? lock_file(fd) : is_locked(fd) ? EBUSY : ENOLCK;
+    if (err == ENOLCK)
+        err = read_head(fd, &head) && head.pid != (uint32_t)getpid() && head_lives(&head) ? EBUSY : 0;
+    if (!err && there && st.st_size > 0 && is_at(fd, path)) {
+        bool fits = n + 3 <= sizeof(old);
+        if (fits) {
+            memcpy(old, path, n);
+            memcpy(old + n, ".1", 3);
+        }
+        if ((!fits || umd_sys()->rename(path, old) != 0) && may_write)
+            (void)umd_sys_truncate(fd, 0); /* overwritten: this run's records matter more */
+    }
+    close(fd);
+    return err;
+}
+
+/* The new file is this process's: no other has taken it, or put it aside, since it was opened. 0, EBUSY, or EAGAIN: once more. */
+static int claim(int fd, const char *path)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return S_ISCHR(st.st_mode) ? 0 : EINVAL; /* of a device the map tells what is wrong */
+    if (lock_file(fd) == EBUSY)
+        return EBUSY;
+    return is_at(fd, path) && fstat(fd, &st) == 0 && st.st_size == 0 ? 0 : EAGAIN;
+}
+
+/* Opens the file at path, empty and claimed. Value: the descriptor; -1: *err_out. */
+static int open_own(const char *path, bool plan, int *err_out)
+{
+    *err_out = EBUSY;
+    for (uint32_t tries = 0; tries < CLAIM_TRIES; tries++) {
+        if (put_aside(path, plan) != 0)
+            return -1;
+        int fd = open_at(plan, path, O_RDWR | O_CREAT | (plan ? 0 : O_NOFOLLOW), plan ? 0644 : 0600);
+        if (fd < 0) {
+            *err_out = errno;
+            return -1;
+        }
+        int err = claim(fd, path);
+        if (!err)
+            return fd;
+        umd_sys()->close(fd);
+        if (err != EAGAIN) {
+            *err_out = err;
+            return -1;
+        }
+    }
+    return -1;
+}
+
+static int map_at(const char *path, bool plan, uint8_t **base_out)
+{
+    int err;
+    int fd = open_own(path, plan, &err);
+
+    if (fd < 0)
+        return err;
+    err = write_zeros(plan, fd);
+    if (!err) {
+        void *m = map(plan, fd);
+        if (m == MAP_FAILED)
+            err = errno;
+        else
+            *base_out = m;
+    }
+    if (err && umd_sys()->file_size(path) >= 0) /* a device is not ours to remove */
+        umd_sys()->unlink(path);
+    umd_sys()->close(fd);
+    if (!err) {
+        umd_emergency_init_head(*base_out);
+        ((struct umd_emergency_head *)*base_out)->start_ticks = start_ticks((uint32_t)getpid());
+    }
+    return err;
+}
+
+static bool append_number(char *path, size_t size, uint64_t number)
+{
+    char digits[24];
+    size_t at = sizeof(digits) - 1, used = strlen(path);
+
+    digits[at] = '\0';
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    digits[--at] = '.';
+    if (used + sizeof(digits) - at > size)
+        return false;
+    memcpy(path + used, digits + at, sizeof(digits) - at);
+    return true;
+}
+
+int umd_emergency_map_file(char *path, size_t size, bool plan, uint8_t **base_out)
+{
+    const uint32_t pid = (uint32_t)getpid();
+    int err = map_at(path, plan, base_out);
+
+    /* Another process has it. The same again under path.PID: one of another PID namespace. */
+    if (err == EBUSY && append_number(path, size, pid))
+        err = map_at(path, plan, base_out);
+    if (err == EBUSY && append_number(path, size, start_ticks(pid)))
+        err = map_at(path, plan, base_out);
+    return err;
+}
+
+void umd_emergency_let_go(uint8_t *base)
+{
+    (void)mmap(base, UMD_EMERGENCY_MAP_B, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* ---- Whose file is it ---- */
+
+/* Process of emergency.PID; *whole_out false: emergency.PID.N, of a program that is gone whoever has the id now. 0: another name. */
+static uint32_t pid_of(const char *name, bool *whole_out)
+{
+    const char *s = name + sizeof(PREFIX) - 1;
+    uint64_t pid = 0;
+
+    for (; *s >= '0' && *s <= '9' && pid < UINT32_MAX; s++)
+        pid = pid * 10 + (uint64_t)(*s - '0');
+    *whole_out = *s == '\0';
+    return (*s == '\0' || *s == '.') && pid <= INT32_MAX ? (uint32_t)pid : 0;
+}
+
+/* A process that has just opened its file has neither lock nor head in it yet: then the id alone counts. */
 static bool alive(const struct umd_state_file *file)
 {
     struct umd_emergency_head head = { 0 };
     bool whole;
     uint32_t pid = pid_of(file->name, &whole);
+    int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool locked = fd >= 0 && is_locked(fd), have = fd >= 0 && !locked && read_head(fd, &head);
 
-    if (!pid || !whole || (kill((pid_t)pid, 0) != 0 && errno != EPERM))
-        return false;
-    int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    bool have = fd >= 0 && read_all(fd, &head, sizeof(head)) && head_is_good(&head);
     if (fd >= 0)
         close(fd);
+    if (locked)
+        return true;
+    if (!pid || !whole || (kill((pid_t)pid, 0) != 0 && errno != EPERM))
+        return false;
     return !have || !head.start_ticks || head.start_ticks == start_ticks(pid);
 }
 
@@ -206,24 +344,21 @@ static bool dead(const struct umd_state_file *file)
 
 int umd_emergency_map_default(uint8_t **base_out, char *path_out, size_t size)
 {
-    char dir[UMD_STATE_PATH_B], name[sizeof(PREFIX) + 12] = PREFIX;
-    uint32_t pid = (uint32_t)getpid();
-    size_t at = sizeof(PREFIX) - 1;
+    char dir[UMD_STATE_PATH_B];
     int err = ENOENT;
 
-    for (uint32_t div = 1000000000u; div; div /= 10)
-        if (pid / div || div == 1)
-            name[at++] = (char)('0' + pid / div % 10);
     path_out[0] = '\0';
     for (uint32_t i = 0; i < UMD_STATE_DIRS; i++) {
         if (!umd_state_dir(i, dir, sizeof(dir)))
             continue;
         umd_copy_str(path_out, size, dir);
         err = umd_state_dir_make(dir);
-        if (!err && !umd_path_join(path_out, size, dir, name))
+        if (!err && !(umd_path_join(path_out, size, dir, STEM) && append_number(path_out, size, (uint32_t)getpid())))
             err = ENAMETOOLONG;
         if (!err)
-            err = umd_emergency_map_file(path_out, false, base_out);
+            err = map_at(path_out, false, base_out);
+        if (err == EBUSY && append_number(path_out, size, start_ticks((uint32_t)getpid()))) /* of one in another PID namespace */
+            err = map_at(path_out, false, base_out);
         if (!err) {
             umd_state_files_keep(dir, PREFIX, UMD_EMERGENCY_KEEP, dead);
             return 0;

@@ -160,7 +160,79 @@ static int run_exec(void)
     return 1;
 }
 
+/* Lives until its standard input ends. */
+static int run_hold(void)
+{
+    char byte;
+
+    fail_once();
+    (void)!write(STDERR_FILENO, "go\n", 3);
+    (void)!read(STDIN_FILENO, &byte, 1);
+    fail_once();
+    return 0;
+}
+
+/* Dies; a child of it lives until its standard input ends. */
+static int run_orphan(void)
+{
+    char byte;
+
+    fail_once();
+    if (fork() == 0) {
+        (void)!write(STDERR_FILENO, "go\n", 3);
+        (void)!read(STDIN_FILENO, &byte, 1);
+        return 0;
+    }
+    kill(getpid(), SIGKILL);
+    return 1;
+}
+
+/* A process of another PID namespace with the same id has the file already: here it is this process by another open file. */
+static int run_namesake(void)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct umd_emergency_stats st;
+    struct stat before, after;
+    char path[400];
+
+    if (mkdir(getenv("PETREL_STATE_DIR"), 0700) != 0)
+        return 2;
+    snprintf(path, sizeof(path), "%s/emergency.%d", getenv("PETREL_STATE_DIR"), (int)getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &whole) != 0 || write(fd, "theirs", 6) != 6 || fstat(fd, &before) != 0)
+        return 3;
+    fail_once();
+    umd_emergency_get_stats(&st);
+    return st.where == UMD_EMERGENCY_DEFAULT_FILE && strcmp(st.path, path) != 0 && access(st.path, R_OK) == 0 && stat(path, &after) == 0 &&
+        after.st_ino == before.st_ino && after.st_size == 6 ? 0 : 4;
+}
+
+/* A write that a signal interrupts is no full disk. */
+static ssize_t interrupted(int fd, const void *buf, size_t n)
+{
+    static unsigned calls;
+
+    if (calls++ % 2)
+        return umd_sys_default()->write(fd, buf, n);
+    errno = EINTR;
+    return -1;
+}
+
+static int run_interrupted(void)
+{
+    struct umd_sys table = *umd_sys_default();
+    struct umd_emergency_stats st;
+
+    table.write = interrupted;
+    umd_sys_set(&table);
+    fail_once();
+    umd_emergency_get_stats(&st);
+    umd_sys_set(NULL);
+    return st.where == UMD_EMERGENCY_DEFAULT_FILE && st.degraded == 0 ? 0 : 1;
+}
+
 static const struct run runs[] = {
+    { "hold", run_hold }, { "orphan", run_orphan }, { "namesake", run_namesake }, { "interrupted", run_interrupted },
     { "killed", run_killed }, { "quiet", run_quiet }, { "clean", run_clean }, { "failing", run_failing }, { "memory", run_memory },
     { "stepped", run_stepped }, { "full", run_full }, { "torn", run_torn }, { "loop", run_loop }, { "fork", run_fork }, { "exec", run_exec },
 };
@@ -411,6 +483,116 @@ static void exec_keeps_the_story_of_before(void **unused)
     assert_int_equal(read_found(1, &damaged), 1);
 }
 
+/* Starts the program with UMD_EMERGENCY_FILE=file, and comes back when it says that it is up; *hold_out: closed, it goes on. */
+static pid_t holder(const char *name, const char *file, int *hold_out)
+{
+    int up[2], hold[2];
+    char byte;
+
+    assert_int_equal(pipe2(up, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("UMD_EMERGENCY_FILE", file, 1);
+        setenv("UMD_LOG_CONSOLE", "off", 1);
+        dup2(hold[0], STDIN_FILENO);
+        dup2(up[1], STDERR_FILENO);
+        execl("/proc/self/exe", "test", "--run", name, (char *)NULL);
+        _exit(126);
+    }
+    close(up[1]);
+    close(hold[0]);
+    assert_int_equal(read(up[0], &byte, 1), 1);
+    close(up[0]);
+    *hold_out = hold[1];
+    return pid;
+}
+
+static void a_named_file_stays_with_who_lives(void **unused)
+{
+    struct umd_emergency_head head;
+    char named[160], old[170], env[512], pattern[200];
+    uint32_t count, damaged;
+    int hold, status;
+    glob_t g;
+
+    (void)unused;
+    const char *dir = state("living");
+    snprintf(named, sizeof(named), "%s", scratch("living.ring"));
+    snprintf(old, sizeof(old), "%s.1", named);
+    snprintf(env, sizeof(env), "UMD_EMERGENCY_FILE=%s UMD_LOG_CONSOLE=warn", named);
+    pid_t pid = holder("hold", named, &hold);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(program("failing", dir, env, out, sizeof(out)), 0);
+        assert_int_equal(count_of(out, "emergency file in use by another process"), 1);
+    }
+    assert_int_equal(access(old, F_OK), -1);
+    assert_int_equal(umd_emergency_read_head(named, &head), UMD_SUCCESS);
+    assert_int_equal(head.pid, pid);
+    snprintf(pattern, sizeof(pattern), "%s.[0-9]*", named);
+    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
+    assert_int_equal(g.gl_pathc, 2);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        assert_int_equal(umd_emergency_read(g.gl_pathv[i], slots, UMD_EMERGENCY_SLOTS, &count, &damaged), UMD_SUCCESS);
+        assert_int_equal(count, 1);
+    }
+    globfree(&g);
+    close(hold);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(umd_emergency_read(named, slots, UMD_EMERGENCY_SLOTS, &count, &damaged), UMD_SUCCESS);
+    assert_int_equal(count, 2);
+    assert_int_equal(program("failing", dir, env, out, sizeof(out)), 0); /* whose process is gone is put aside */
+    assert_int_equal(umd_emergency_read_head(old, &head), UMD_SUCCESS);
+    assert_int_equal(head.pid, pid);
+    assert_int_equal(umd_emergency_read(named, slots, UMD_EMERGENCY_SLOTS, &count, &damaged), UMD_SUCCESS);
+    assert_int_equal(count, 1);
+    assert_int_equal(program("failing", dir, "UMD_EMERGENCY=off UMD_EMERGENCY_FILE=/nonexistent/ring UMD_LOG_CONSOLE=warn", out, sizeof(out)), 0);
+    assert_int_equal(count_of(out, "emergency file"), 0);
+}
+
+static void a_child_that_outlives_its_parent_does_not_have_its_file(void **unused)
+{
+    char named[160], old[170], env[512];
+    uint32_t count, damaged;
+    int hold, status;
+
+    (void)unused;
+    const char *dir = state("orphan");
+    snprintf(named, sizeof(named), "%s", scratch("orphan.ring"));
+    snprintf(old, sizeof(old), "%s.1", named);
+    snprintf(env, sizeof(env), "UMD_EMERGENCY_FILE=%s", named);
+    pid_t pid = holder("orphan", named, &hold);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(program("failing", dir, env, out, sizeof(out)), 0);
+    assert_int_equal(umd_emergency_read(old, slots, UMD_EMERGENCY_SLOTS, &count, &damaged), UMD_SUCCESS);
+    assert_int_equal(slots[0].pid, pid);
+    close(hold);
+}
+
+static void a_locked_file_is_alive_in_every_pid_namespace(void **unused)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    const char *dir = state("locked");
+
+    (void)unused;
+    assert_int_equal(program("failing", dir, "", out, sizeof(out)), 0);
+    assert_int_equal(umd_emergency_find(0, found, 16), 1);
+    assert_false(found[0].alive);
+    int fd = open(found[0].path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
+    assert_int_equal(umd_emergency_find(0, found, 16), 1);
+    assert_true(found[0].alive);
+    close(fd);
+    assert_int_equal(program("namesake", state("namesake"), "", out, sizeof(out)), 0);
+}
+
+static void an_interrupted_write_is_repeated(void **unused)
+{
+    (void)unused;
+    assert_int_equal(program("interrupted", state("interrupted"), "", out, sizeof(out)), 0);
+}
+
 /* A put inside a put, by a signal: both are whole. */
 static void on_signal(int sig)
 {
@@ -470,6 +652,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_directory_that_cannot_be_trusted_is_refused), cmocka_unit_test(a_full_disk_keeps_it_in_memory),
         cmocka_unit_test(a_record_torn_by_kill_9_is_counted), cmocka_unit_test(whole_records_survive_a_kill_in_the_midst),
         cmocka_unit_test(a_child_of_fork_has_its_own_file), cmocka_unit_test(exec_keeps_the_story_of_before),
+        cmocka_unit_test(a_named_file_stays_with_who_lives),
+        cmocka_unit_test(a_child_that_outlives_its_parent_does_not_have_its_file),
+        cmocka_unit_test(a_locked_file_is_alive_in_every_pid_namespace), cmocka_unit_test(an_interrupted_write_is_repeated),
         cmocka_unit_test(a_signal_handler_may_put), cmocka_unit_test(own_records_can_be_peeked_at),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
