@@ -45,7 +45,7 @@ static void exec_abandon(struct exec *x)
 
 static int exec_check(const struct drm_petrel_exec *args)
 {
-    KMD_FIELD(args->flags & ~DRM_PETREL_EXEC_RESUME, "field=flags value=0x%x known=0x%x", args->flags, DRM_PETREL_EXEC_RESUME);
+    KMD_FIELD(args->flags, "field=flags value=0x%x", args->flags);
     KMD_FIELD(args->ib_count > PETREL_IBS_MAX, "field=ib_count value=%u max=%u", args->ib_count, PETREL_IBS_MAX);
     KMD_FIELD(args->sync_count > PETREL_SYNCS_MAX, "field=sync_count value=%u max=%u", args->sync_count, PETREL_SYNCS_MAX);
     return 0;
@@ -123,15 +123,20 @@ static int check_own_syncs(const struct exec *x)
     return 0;
 }
 
+static bool same_record(const umdRecordId *a, const umdRecordId *b)
+{
+    return a->boot == b->boot && a->pid == b->pid && a->seq == b->seq;
+}
+
 /* The queue takes the job, or says why not. */
-static int exec_enqueue(struct petrel_queue *queue, struct petrel_job *job, uint32_t flags)
+static int exec_enqueue(struct petrel_queue *queue, struct petrel_job *job, const umdRecordId *resume)
 {
     struct petrel_device *dev = queue->dev;
     struct umd_fault_hit hit;
     const bool injected = umd_fault(UMD_FAULT_KMD_RING_FULL, (struct umd_fault_where){.ctx = queue->context_id, .queue = queue->id}, &hit);
     umd_mutex_lock(&dev->sched_lock);
-    const enum drm_petrel_queue_state state =
-        queue->state == DRM_PETREL_QUEUE_CANCELLED && flags & DRM_PETREL_EXEC_RESUME ? DRM_PETREL_QUEUE_OK : queue->state;
+    const bool resumed = queue->state == DRM_PETREL_QUEUE_CANCELLED && same_record(resume, &queue->record.id);
+    const enum drm_petrel_queue_state state = resumed ? DRM_PETREL_QUEUE_OK : queue->state;
     const bool open = queue->open, full = queue->outstanding >= queue->max_jobs || injected;
     const uint32_t outstanding = queue->outstanding;
     const umdRecordId cause = queue->record.id;
@@ -139,7 +144,7 @@ static int exec_enqueue(struct petrel_queue *queue, struct petrel_job *job, uint
     const bool taken = open && state == DRM_PETREL_QUEUE_OK && !full && !atomic_load(&dev->lost_code);
     if (taken) {
         /* Nothing below can fail. */
-        if (queue->state != DRM_PETREL_QUEUE_OK)
+        if (resumed)
             petrel_queue_resume_locked(queue);
         job->id = ++dev->next_job;
         job->submit_ns = petrel_now(dev);
@@ -194,7 +199,7 @@ int petrel_exec_ioctl(struct drm_file *drm, void *data)
     if (ret == 0)
         ret = check_own_syncs(&x);
     if (ret == 0)
-        ret = exec_enqueue(queue, x.job, args->flags);
+        ret = exec_enqueue(queue, x.job, &args->resume);
     if (ret == 0) {
         args->job_id = x.job->id;
         exec_publish(&x);

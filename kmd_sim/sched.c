@@ -123,9 +123,7 @@ void petrel_queue_cancel_locked(struct petrel_queue *queue, struct petrel_after 
 
 void petrel_queue_stop_locked(struct petrel_queue *queue, const umdErrorDetail *record)
 {
-    assert(queue->open);
-    if (queue->state != DRM_PETREL_QUEUE_OK)
-        return; /* the first cause stays */
+    assert(queue->open && petrel_queue_runs(queue));
     queue->state = DRM_PETREL_QUEUE_CANCELLED;
     queue->code = record->code;
     queue->record = *record;

@@ -94,7 +94,7 @@ static umdStatus download_piece(struct umd_stream *s, struct umd_bo *bo, uint8_t
     umdStatus st = submit(s, "copy", PETREL_OP_COPY, &p, sizeof(p) / 4, &point);
     if (st < 0)
         return UMD_HOP(st);
-    st = umd_stream_wait(s, point, UMD_TIMEOUT_INFINITE, false);
+    st = umd_stream_wait(s, point, UMD_TIMEOUT_INFINITE, false, false);
     if (st < 0)
         return UMD_HOP(st);
     /* Work before the copy may have failed while the copy did not: what was read is then not what the program means. */

@@ -195,21 +195,13 @@ static bool is_context_failure(umdStatus code)
     return a.sticky && a.scope == UMD_SCOPE_CONTEXT;
 }
 
-static bool same_record(const umdRecordId *a, const umdRecordId *b)
+/* A call returns it, or what fell with it. */
+static void tell_locked(struct umd_stream *s, const umdErrorDetail *d)
 {
-    return a->seq && a->seq == b->seq && a->pid == b->pid && a->boot == b->boot;
-}
+    const umdRecordId failure = umd_failure_of(d);
 
-static bool is_told_locked(const struct umd_stream *s, const umdRecordId *failure)
-{
-    return same_record(failure, &s->told.id) || same_record(failure, &s->told.cause);
-}
-
-static void note_told_locked(struct umd_stream *s, const umdErrorDetail *d)
-{
-    s->told = (struct umd_told){ d->id, d->cause };
     umd_stream_note_bad(s);
-    atomic_store(&s->resume, true);
+    umd_failures_tell(&s->failures, &failure);
 }
 
 /*
@@ -221,16 +213,13 @@ static void mark_failed(struct umd_context *ctx, struct umd_stream *s, const umd
     bool kept = false;
 
     umd_mutex_lock(&ctx->dev->state_lock);
-    if (s && !is_told_locked(s, &d->id) && !atomic_load(&s->unread)) { /* a call may have met it before its event came */
+    if (s && umd_failures_add(&s->failures, d)) {
         umd_stream_note_bad(s);
-        atomic_store(&s->resume, false);
-        s->error = *d;
-        atomic_store(&s->unread, true);
         kept = true;
     }
     if (is_context_failure(d->code) && umd_context_set_failed_locked(ctx, d))
         kept = true;
-    if ((s && same_record(&d->id, &s->told.id)) || same_record(&d->id, &ctx->failed.id))
+    if ((s && umd_failures_told(&s->failures, &d->id)) || umd_same_record(&d->id, &ctx->failed.id))
         kept = true; /* a call has met it already, or will */
     umd_cond_broadcast(&ctx->dev->changed);
     umd_mutex_unlock(&ctx->dev->state_lock);
@@ -345,6 +334,10 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     repair(&d, ev);
     if (stream && umd_stream_find_job(stream, ev->cmdbuf_id, 0, &job))
         sc.job = &job;
+    if (stream && !sc.job && ev->base.type == DRM_PETREL_EVENT_CANCELLED) { /* of a queue that is gone, whose id this stream has now */
+        umd_object_put(&stream->obj);
+        sc.stream = stream = NULL;
+    }
     if (ctx && ev->pc && umd_module_locate(ctx, ev->pc, &at))
         sc.at = &at;
     complete(&d, &sc);
@@ -352,7 +345,7 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     note_completed(ev->base.type == DRM_PETREL_EVENT_WARNING ? "warning" : "failure", &ev->record, &d, ev->job_id);
     if (ev->base.type == DRM_PETREL_EVENT_LOST) {
         expect_all(dev);
-        if (!umd_device_set_lost(dev, &d) && !same_record(&d.id, &dev->lost.id))
+        if (!umd_device_set_lost(dev, &d) && !umd_same_record(&d.id, &dev->lost.id))
             umd_record_drop(&d, "the device had been lost before: its first record is told");
         tell_loss(dev); /* a call may have met the loss before, by another code: all hear of the first */
     } else if (ev->base.type == DRM_PETREL_EVENT_CANCELLED && (!ctx || atomic_load(&ctx->dying))) {
@@ -382,16 +375,11 @@ umdStatus umd_error_take_unread(struct umd_stream *s)
     struct umd_device *dev = s->ctx->dev;
     umdErrorDetail d;
 
-    if (__builtin_expect(!atomic_load_explicit(&s->unread, memory_order_acquire), 1))
+    if (__builtin_expect(!atomic_load_explicit(&s->failures.unread_count, memory_order_acquire), 1))
         return UMD_SUCCESS;
     umd_mutex_lock(&dev->state_lock);
-    bool took = atomic_exchange(&s->unread, false);
-    if (took)
-    {
-        d = s->error; /* once read, the next failure takes its place */
-        note_told_locked(s, &d);
-    }
-    if (took && s->ctx->failed.id.seq == d.id.seq)
+    const bool took = umd_failures_take(&s->failures, &d);
+    if (took && umd_same_record(&s->ctx->failed.id, &d.id))
         atomic_store(&s->ctx->failed_unread, false); /* the same failure: told now */
     umd_mutex_unlock(&dev->state_lock);
     if (!took)
@@ -400,43 +388,62 @@ umdStatus umd_error_take_unread(struct umd_stream *s)
     return UMD_HOP(st);
 }
 
-struct umd_told umd_error_last_told(struct umd_stream *s)
+bool umd_error_resumes(struct umd_stream *s, umdStatus st, umdRecordId *resume_out)
 {
+    umdErrorDetail d;
+
+    (void)st; /* its record is closed, or delivered again */
+    if (!umd_record_export(&d))
+        return false;
+    const umdRecordId failure = umd_failure_of(&d);
     umd_mutex_lock(&s->ctx->dev->state_lock);
-    const struct umd_told told = s->told;
+    const bool told = umd_failures_told(&s->failures, &failure);
     umd_mutex_unlock(&s->ctx->dev->state_lock);
-    return told;
+    if (!told || umd_same_record(&failure, resume_out)) {
+        (void)!umd_error_deliver(&d);
+        return false;
+    }
+    umd_record_drop(&d, "the caller had been told of the cancellation: submitted again");
+    *resume_out = failure;
+    return true;
 }
 
-bool umd_error_told_before(struct umd_stream *s, const struct umd_told *before)
+uint32_t umd_error_told_count(struct umd_stream *s)
 {
-    const struct umd_told now = umd_error_last_told(s);
-    const umdRecordId open = umd_record_current();
+    umd_mutex_lock(&s->ctx->dev->state_lock);
+    const uint32_t count = s->failures.told_count;
+    umd_mutex_unlock(&s->ctx->dev->state_lock);
+    return count;
+}
 
-    return same_record(&open, &now.id) && (same_record(&now.id, &before->id) || same_record(&now.cause, &before->id));
+bool umd_error_told_before(struct umd_stream *s, umdStatus st, uint32_t count)
+{
+    return (st == UMD_ERR_EXEC_CANCELLED || st == UMD_ERR_EXEC_INNOCENT_PARTIAL) && umd_error_told_count(s) == count &&
+           !atomic_load(&s->ctx->failed_code) && !umd_device_is_lost(s->ctx->dev);
 }
 
 /* Threaded: the event of the failure may still be on its way to the event thread, unless a call has told of it. */
 static void await_event(struct umd_stream *s, bool own, const umdErrorDetail *d)
 {
     struct umd_device *dev = s->ctx->dev;
+    const umdRecordId failure = umd_failure_of(d);
 
     umd_device_poll(dev);
     if (dev->stepped || umd_context_in_callback()) /* in a callback: this is the thread that would bring it */
         return;
     umd_mutex_lock(&dev->state_lock);
     for (int i = 0; i < 4; i++) {
-        if (atomic_load(&s->unread) || umd_device_is_lost(dev) || (!own && atomic_load(&s->ctx->failed_code)))
+        if (atomic_load(&s->failures.unread_count) || umd_device_is_lost(dev) || (!own && atomic_load(&s->ctx->failed_code)))
             break;
-        if (is_told_locked(s, &d->id) || is_told_locked(s, &d->cause))
+        if (umd_failures_told(&s->failures, &failure))
             break;
         (void)umd_cond_wait(&dev->changed, &dev->state_lock, EVENT_GRACE_NS / 4);
     }
     umd_mutex_unlock(&dev->state_lock);
 }
 
-/* No event came: the fence's own record is completed with what the stream knows. */
-static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d)
+/* The fence's own record, completed with what the stream knows. */
+static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d, bool for_event)
 {
     struct umd_job job;
     struct scene sc = { .ctx = s->ctx, .stream = s };
@@ -450,7 +457,8 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
     umd_mutex_lock(&s->ctx->dev->state_lock);
     if (is_context_failure(d->code) && umd_context_set_failed_locked(s->ctx, d))
         atomic_store(&s->ctx->failed_unread, false);
-    note_told_locked(s, d);
+    if (!for_event)
+        tell_locked(s, d);
     umd_mutex_unlock(&s->ctx->dev->state_lock);
     umdStatus st = umd_error_deliver(d);
     return UMD_HOP(st);
@@ -486,34 +494,52 @@ umdStatus umd_error_lost(struct umd_stream *s, umdStatus st)
     return UMD_HOP(st);
 }
 
-umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdStatus st)
+static bool has_reason(const umdErrorDetail *d, const char *reason)
+{
+    return d->code == UMD_ERR_EXEC_CANCELLED && strstr(d->figures, reason);
+}
+
+/* Work that fell with a job of its context: the job's failure is told first, and what fell with it then. */
+static umdStatus fell_with_context(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d)
 {
     struct umd_context *ctx = s->ctx;
-    bool cancelled = st == UMD_ERR_EXEC_CANCELLED;
+
+    if (atomic_exchange(&ctx->failed_unread, false)) {
+        umdStatus st = umd_error_deliver(&ctx->failed); /* no call has met it yet */
+        drop_unless_told(d);
+        return UMD_HOP(st);
+    }
+    umd_record_drop(d, "the failure that it fell with is told, as the cause of this wait's");
+    return UMD_FAIL_FROM(UMD_ERR_EXEC_CANCELLED, ctx->failed.id, "stream=%u job=%" PRIu64 " because_of=%s", s->number, (uint64_t)w->job_id,
+                         umdStatusName(ctx->failed.code));
+}
+
+umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdStatus st, bool for_event)
+{
+    struct umd_context *ctx = s->ctx;
     umdErrorDetail d;
 
-    if (cancelled && (atomic_load(&s->dying) || atomic_load(&ctx->dying)))
-        return UMD_FAIL_CAUSED(UMD_ERR_WAIT_INTERRUPTED, "stream=%u job=%" PRIu64 " object=%s reason=\"destroyed before it was done\"", s->number,
-                               (uint64_t)w->job_id, atomic_load(&ctx->dying) ? "context" : "stream");
     if (!umd_record_export(&d))
         return st;
-    await_event(s, !cancelled, &d);
-    st = first_told(s);
-    if (st < 0) {
-        drop_unless_told(&d);
-        return UMD_HOP(st);
+    if (has_reason(&d, "reason=queue_destroyed") && (atomic_load(&s->dying) || atomic_load(&ctx->dying))) {
+        st = umd_error_deliver(&d);
+        return UMD_FAIL_CAUSED(UMD_ERR_WAIT_INTERRUPTED, "stream=%u job=%" PRIu64 " object=%s reason=\"destroyed before it was done\"", s->number,
+                               (uint64_t)w->job_id, atomic_load(&ctx->dying) ? "context" : "stream");
     }
-    if (cancelled && atomic_load_explicit(&ctx->failed_code, memory_order_acquire) && atomic_exchange(&ctx->failed_unread, false)) {
-        st = umd_error_deliver(&ctx->failed); /* no call has met it yet */
-        drop_unless_told(&d);
-        return UMD_HOP(st);
+    const bool fell = has_reason(&d, "reason=context_banned");
+    const bool alone = !fell && !is_context_failure((umdStatus)d.code); /* no event has to come first, and nobody else fell with it */
+    if (!alone || (!for_event && has_reason(&d, "reason=queue_cancelled"))) {
+        await_event(s, !fell, &d);
+        st = first_told(s);
+        if (st < 0) {
+            drop_unless_told(&d);
+            return UMD_HOP(st);
+        }
     }
-    if (cancelled && atomic_load_explicit(&ctx->failed_code, memory_order_acquire)) {
-        umd_record_drop(&d, "the failure that it fell with is told, as the cause of this wait's");
-        return UMD_FAIL_FROM(UMD_ERR_EXEC_CANCELLED, ctx->failed.id, "stream=%u job=%" PRIu64 " because_of=%s", s->number, (uint64_t)w->job_id,
-                             umdStatusName(ctx->failed.code));
-    }
-    st = from_fence(s, w, &d);
+    if (fell && atomic_load_explicit(&ctx->failed_code, memory_order_acquire))
+        st = fell_with_context(s, w, &d);
+    else
+        st = from_fence(s, w, &d, for_event);
     return UMD_HOP(st);
 }
 
@@ -529,7 +555,7 @@ umdStatus umd_error_refused(struct umd_stream *s, umdStatus st)
         st = umd_context_check(s->ctx);
     if (st == UMD_SUCCESS) {
         umd_mutex_lock(&s->ctx->dev->state_lock);
-        note_told_locked(s, &d);
+        tell_locked(s, &d);
         umd_mutex_unlock(&s->ctx->dev->state_lock);
         st = umd_error_deliver(&d);
     } else {

@@ -11,7 +11,6 @@
 struct umd_context;
 struct umd_device;
 struct umd_stream;
-struct umd_told;
 
 /** Runs a clean-up that may meet errors of its own, without touching the record that the failed call has open. */
 #define umd_error_keep(st_, cleanup_) do { (void)(st_); umd_record_scope_begin(); cleanup_; umd_record_scope_end(); } while (0)
@@ -23,7 +22,7 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *even
 /** A call may have met the loss of the device before its event came: waits for that, not for long. No lock held. */
 void umd_error_await_loss(struct umd_device *dev);
 /** A fence of the stream failed; its record is the thread's open one. Value: what the call returns. */
-UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct drm_petrel_wait *wait, umdStatus st);
+UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct drm_petrel_wait *wait, umdStatus st, bool for_event);
 /** A call failed, its record is the thread's open one, and the device is lost. Value: what the call returns. */
 UMD_MUST_CHECK umdStatus umd_error_lost(struct umd_stream *stream, umdStatus st);
 /**
@@ -31,10 +30,15 @@ UMD_MUST_CHECK umdStatus umd_error_lost(struct umd_stream *stream, umdStatus st)
  * still be on its way: the call that meets it returns the job's own code. No lock held.
  */
 UMD_MUST_CHECK umdStatus umd_error_refused(struct umd_stream *stream, umdStatus st);
-/** The last failure of the stream that a call has returned. */
-struct umd_told umd_error_last_told(struct umd_stream *stream);
-/** What this call is about to return had been returned before. */
-bool umd_error_told_before(struct umd_stream *stream, const struct umd_told *before);
+/**
+ * The kernel driver refused work because the queue is cancelled; its record is the thread's open one. True: a call has told of that
+ * cancellation, *resume_out is what the submission has to name, and the record is at its end.
+ */
+bool umd_error_resumes(struct umd_stream *stream, umdStatus st, umdRecordId *resume_out);
+/** How many failures of the stream calls have returned. */
+uint32_t umd_error_told_count(struct umd_stream *stream);
+/** The call is about to return a cancellation, and none has been told since the count. */
+bool umd_error_told_before(struct umd_stream *stream, umdStatus st, uint32_t count);
 /** A wait timed out. Value: the code of the stage, raised unless the job makes progress. */
 UMD_MUST_CHECK umdStatus umd_error_timeout(struct umd_stream *stream, const struct drm_petrel_wait *wait, uint64_t timeout_ns);
 /** The stream's unread error, taken; UMD_SUCCESS when there is none. */

@@ -200,7 +200,8 @@ static umdStatus wait_for_event(struct umd_event *e, struct umd_stream *s)
     if (source)
         umd_object_ref(&source->obj);
     umd_mutex_unlock(&e->lock);
-    if (source && source != s && !umd_stream_ended_well(source, point)) {
+    /* Of its own stream only what has ended badly makes a difference: the rest is in order. */
+    if (source && !umd_stream_ended_well(source, point) && (source != s || umd_stream_ended(source, point))) {
         struct drm_petrel_sync in = { .handle = source->syncobj, .point = point };
         umd_mutex_lock(&s->lock);
         st = umd_stream_submit_wait(s, &in);
@@ -232,7 +233,7 @@ static umdStatus event_wait(struct umd_event *e, uint64_t timeout_ns, bool query
     st = snapshot(e, &s, &point);
     if (st < 0)
         return UMD_HOP(st);
-    st = umd_stream_wait(s, point, timeout_ns, query);
+    st = umd_stream_wait(s, point, timeout_ns, query, true);
     umd_object_put(&s->obj);
     return st < 0 ? UMD_HOP(st) : st;
 }

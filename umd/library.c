@@ -182,15 +182,18 @@ static umdStatus configure(const umdInitDesc *desc, struct umd_winsys_config *c)
     return UMD_SUCCESS;
 }
 
-/* Without either the plan that is set stays. */
-static umdStatus set_faults(const umdInitDesc *desc)
+/* Without either the plan that is set stays. *number_out is what undoes this one; 0: none was set. */
+static umdStatus set_faults(const umdInitDesc *desc, uint64_t *number_out)
 {
     const char *spec = desc->faults ? desc->faults : secure_getenv("PETREL_FAULTS");
 
     if (!spec)
         return UMD_SUCCESS;
     umdStatus st = umd_fault_plan_from(spec);
-    return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
+    if (st < 0)
+        return UMD_HOP(st);
+    *number_out = umd_fault_plan_generation();
+    return UMD_SUCCESS;
 }
 
 /* ---- Start ---- */
@@ -210,11 +213,11 @@ static void power_down(void)
 static umdStatus power_up(const umdInitDesc *desc)
 {
     struct umd_winsys_config config = { 0 };
-    const uint64_t plans = umd_fault_plan_generation();
+    uint64_t plan = 0;
 
     umdStatus st = configure(desc, &config);
     if (st == UMD_SUCCESS)
-        st = set_faults(desc);
+        st = set_faults(desc, &plan);
     if (st < 0)
         return UMD_HOP(st);
     if (config.stepped)
@@ -230,7 +233,8 @@ static umdStatus power_up(const umdInitDesc *desc)
         st = UMD_FAIL(UMD_ERR_INIT_NO_DEVICE, "configured=%u", config.device_count);
     if (st < 0) {
         umd_error_keep(st, power_down());
-        umd_fault_plan_undo(plans);
+        if (plan)
+            umd_fault_plan_undo(plan);
         return UMD_HOP(st);
     }
     UMD_LIFECYCLE("library started carrier=%s devices=%u mode=%s", config.carrier, lib.device_count, config.stepped ? "stepped" : "threaded");

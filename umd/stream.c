@@ -49,6 +49,23 @@ static void destroy_queue(struct umd_stream *s)
         UMD_ABSORB(st, "the queue goes with the device file");
 }
 
+/* What no call has met by now is told by the log. */
+static void tell_unread(struct umd_stream *s)
+{
+    umdErrorDetail d;
+
+    for (;;) {
+        umd_mutex_lock(&s->ctx->dev->state_lock);
+        const bool unread = umd_failures_take(&s->failures, &d);
+        umd_mutex_unlock(&s->ctx->dev->state_lock);
+        if (!unread)
+            return;
+        UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%08x:%u:%" PRIu64, s->number, umdStatusName((umdStatus)d.code),
+                d.id.boot, d.id.pid, d.id.seq);
+        umd_record_drop(&d, "its stream was destroyed before a call met it");
+    }
+}
+
 /* The handle is closed: unfinished work is cancelled, which wakes all who wait for it. */
 static void stream_teardown(struct umd_object *obj)
 {
@@ -59,18 +76,7 @@ static void stream_teardown(struct umd_object *obj)
     umd_device_poll(s->ctx->dev);
     destroy_queue(s);
     umd_stream_idle(s); /* what ran is killed by then: its memory and code may go */
-    umd_mutex_lock(&s->ctx->dev->state_lock);
-    bool unread = atomic_exchange(&s->unread, false);
-    const umdStatus code = s->error.code;
-    const umdRecordId id = s->error.id;
-    const bool last = id.seq != s->ctx->failed.id.seq; /* else it is the context's, too, and ends with that */
-    umd_mutex_unlock(&s->ctx->dev->state_lock);
-    if (!unread)
-        return;
-    UMD_LOG(UMD_LOG_WARN, "destroyed with an unread error stream=%u code=%s record=%08x:%u:%" PRIu64, s->number, umdStatusName(code), id.boot,
-            id.pid, id.seq);
-    if (last)
-        umd_record_drop(&s->error, "its stream was destroyed before a call met it");
+    tell_unread(s);
 }
 
 static void stream_release(struct umd_object *obj)
@@ -246,16 +252,18 @@ static void note_done(struct umd_stream *s, uint64_t point)
 
 void umd_stream_note_bad(struct umd_stream *s)
 {
-    const uint64_t last = atomic_load(&s->last_point);
+    const uint64_t last = atomic_load(&s->last_point) + 1; /* one may be on its way: the driver has it, and this side does not know yet */
     uint64_t bad = atomic_load(&s->bad_point);
 
     while (bad < last && !atomic_compare_exchange_weak(&s->bad_point, &bad, last))
         ;
 }
 
+bool umd_stream_ended(struct umd_stream *s, uint64_t point) { return atomic_load(&s->done_point) >= point; }
+
 bool umd_stream_ended_well(struct umd_stream *s, uint64_t point)
 {
-    return !point || (atomic_load(&s->done_point) >= point && atomic_load(&s->bad_point) < point);
+    return !point || (umd_stream_ended(s, point) && atomic_load(&s->bad_point) < point);
 }
 
 /* Waits for a point; what goes wrong with it is for the calls that look for it. False: not done within timeout_ns. */
@@ -334,6 +342,7 @@ static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_
     const struct umd_driver_retry retry = umd_status_driver_retry(UMD_ERR_MEM_HOST_ALLOC_FAILED);
 
     assert(size_B <= UMD_RING_B / 2 && !(size_B & 63u));
+    reclaim_locked(s);
     for (uint32_t tries = 0;;) {
         uint64_t pos = s->ring_head;
         if (pos % UMD_RING_B + size_B > UMD_RING_B)
@@ -422,6 +431,8 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
         umdStatus st = umd_device_ioctl(dev, DRM_IOCTL_PETREL_EXEC, e);
         if (st == UMD_SUCCESS)
             return UMD_SUCCESS;
+        if (st == UMD_ERR_EXEC_CANCELLED && umd_error_resumes(s, st, &e->resume))
+            continue; /* at most once for each failure that was told */
         if (st != UMD_ERR_SUBMIT_RING_FULL) {
             st = refused(s, st);
             return UMD_HOP(st);
@@ -450,7 +461,7 @@ static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib 
     struct drm_petrel_sync syncs[2] = { { .handle = s->syncobj, .flags = DRM_PETREL_SYNC_SIGNAL, .point = point } };
     struct drm_petrel_exec e = {
         .queue_id = s->queue_id, .ib_count = ib ? 1 : 0, .ibs_ptr = (uint64_t)(uintptr_t)ib, .sync_count = wait ? 2 : 1,
-        .syncs_ptr = (uint64_t)(uintptr_t)syncs, .cmdbuf_id = job->cmdbuf_id, .flags = atomic_load(&s->resume) ? DRM_PETREL_EXEC_RESUME : 0,
+        .syncs_ptr = (uint64_t)(uintptr_t)syncs, .cmdbuf_id = job->cmdbuf_id,
     };
 
     umd_mutex_assert_held(&s->lock);
@@ -460,6 +471,7 @@ static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib 
     /* The story stands before the job does: its failure may be reported before EXEC returns. */
     umd_mutex_lock(&s->ctx->dev->state_lock);
     *job_at(s, point) = *job;
+    e.resume = umd_failures_last_told(&s->failures);
     umd_mutex_unlock(&s->ctx->dev->state_lock);
     umdStatus st = exec_retrying(s, &e);
     if (__builtin_expect(st < 0, 0)) {
@@ -469,8 +481,6 @@ static umdStatus submit_locked(struct umd_stream *s, const struct drm_petrel_ib 
         return UMD_HOP(st);
     }
     /* Nothing below can fail. */
-    if (e.flags)
-        atomic_store(&s->resume, false); /* no failure can have come in between: the queue had no work */
     job->job_id = e.job_id;
     umd_mutex_lock(&s->ctx->dev->state_lock);
     job_at(s, point)->job_id = e.job_id;
@@ -513,7 +523,7 @@ umdStatus umd_stream_unlock(struct umd_stream *s, umdStatus st)
 
 /* ---- Waiting ---- */
 
-umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query)
+umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query, bool for_event)
 {
     struct drm_petrel_sync sync = { .handle = s->syncobj, .point = point };
     struct drm_petrel_wait w = {
@@ -538,7 +548,7 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
     if (w.fence_error < 0) {
         umd_stream_note_bad(s); /* before it counts as ended */
         note_done(s, point);
-        st = umd_error_fence(s, &w, st);
+        st = umd_error_fence(s, &w, st, for_event);
         return UMD_HOP(st);
     }
     if (st < 0)
@@ -566,9 +576,9 @@ static umdStatus stream_sync(struct umd_stream *s, uint64_t timeout_ns, bool que
 
     if (st < 0)
         return UMD_HOP(st);
-    const struct umd_told told = umd_error_last_told(s);
-    st = umd_stream_wait(s, atomic_load_explicit(&s->last_point, memory_order_acquire), timeout_ns, query);
-    if (st < 0 && umd_error_told_before(s, &told)) {
+    const uint32_t told = umd_error_told_count(s);
+    st = umd_stream_wait(s, atomic_load_explicit(&s->last_point, memory_order_acquire), timeout_ns, query, false);
+    if (st < 0 && umd_error_told_before(s, st, told)) {
         UMD_ABSORB(st, "the stream has told of it");
         st = UMD_SUCCESS;
     }

@@ -4,6 +4,7 @@
 #define UMD_STREAM_H
 
 #include "context.h"
+#include "failures.h"
 
 struct umd_kernel;
 
@@ -20,11 +21,6 @@ struct umd_job {
     const char *kind;                /* "launch", "copy", "fill", "event", "wait" */
     char name[64];                   /* kernel */
     uint32_t grid[3], block[3], local_B;
-};
-
-/** A failure that a call has returned. Where it is of work that another took along, the cause is that of the other. */
-struct umd_told {
-    umdRecordId id, cause;           /* seq 0: none */
 };
 
 struct umd_stream {
@@ -44,12 +40,7 @@ struct umd_stream {
     _Atomic(uint64_t) last_point;    /* submitted */
     _Atomic(uint64_t) done_point;    /* known to have ended */
     _Atomic(uint64_t) bad_point;     /* up to here not all ended well: the kernel driver is asked about each point */
-    _Atomic(bool) resume;            /* the caller knows of the cancellation: the next submission makes the queue take work again */
-
-    /* First failure that no call has returned, and the last one that a call has; under state_lock of the device. */
-    _Atomic(bool) unread;
-    umdErrorDetail error;
-    struct umd_told told;
+    struct umd_failures failures;
 };
 
 UMD_MUST_CHECK umdStatus umd_stream_get(umdStream handle, struct umd_stream **stream_out);
@@ -76,8 +67,13 @@ UMD_MUST_CHECK umdStatus umd_cmd_submit(struct umd_cmd *cmd, struct umd_job *job
 UMD_MUST_CHECK umdStatus umd_stream_submit_wait(struct umd_stream *s, const struct drm_petrel_sync *wait);
 /** Ends a submission: drops the lock; a refusal because of a failed job becomes that job's code. */
 UMD_MUST_CHECK umdStatus umd_stream_unlock(struct umd_stream *s, umdStatus st);
-/** Waits for a point, no lock held. query: UMD_STATUS_NOT_READY in place of a time-out's code. */
-UMD_MUST_CHECK umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query);
+/**
+ * Waits for a point, no lock held. query: UMD_STATUS_NOT_READY in place of a time-out's code. Who waits for an event hears of that point, and
+ * leaves what the stream has to tell to who waits for the stream.
+ */
+UMD_MUST_CHECK umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query, bool for_event);
+/** All up to the point is known to have ended, well or not. */
+bool umd_stream_ended(struct umd_stream *s, uint64_t point);
 /** All up to the point is known to have ended well. */
 bool umd_stream_ended_well(struct umd_stream *s, uint64_t point);
 /** What has been submitted so far may not all end well. */

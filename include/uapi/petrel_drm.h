@@ -105,7 +105,7 @@ enum drm_petrel_queue_state {
     DRM_PETREL_QUEUE_OK,
     DRM_PETREL_QUEUE_BANNED,        /**< a job of the context failed */
     DRM_PETREL_QUEUE_LOST,          /**< with the device */
-    DRM_PETREL_QUEUE_CANCELLED,     /**< a job was cancelled, and all behind it: takes work again after EXEC_RESUME */
+    DRM_PETREL_QUEUE_CANCELLED,     /**< a job was cancelled, and all behind it: takes work again after an EXEC that names its record */
 };
 struct drm_petrel_queue_query {
     __u64 error_ptr;
@@ -128,19 +128,18 @@ struct drm_petrel_ib {
     __u32 size_dw;   /**< 1 .. 65535 */
     __u32 pad;
 };
-/** The client knows of the cancellation: its queue takes work again. Without effect in any other state. */
-#define DRM_PETREL_EXEC_RESUME (1u << 0)
-/** All or nothing: on an error no job exists and no sync has changed. EAGAIN: queue full. EIO: queue banned. ECANCELED: queue cancelled. ENODEV: lost. */
+/** All or nothing: on an error no job exists and no sync has changed. EAGAIN: queue full. EIO: queue banned. ECANCELED: queue cancelled, see `resume`. ENODEV: lost. */
 struct drm_petrel_exec {
     __u64 error_ptr;
     __u32 queue_id;
     __u32 ib_count;      /**< 0 .. 64; 0: syncs only */
     __u64 ibs_ptr;       /**< struct drm_petrel_ib[] */
     __u32 sync_count;    /**< 0 .. 64 */
-    __u32 flags;         /**< DRM_PETREL_EXEC_* */
+    __u32 flags;         /**< 0 */
     __u64 syncs_ptr;     /**< struct drm_petrel_sync[] */
     __u64 cmdbuf_id;     /**< the client's, named in reports */
     __u64 job_id;        /**< out: 1 .. */
+    umdRecordId resume;  /**< record of the cancellation that the client knows of, seq 0: none. If it is the queue's last, the queue takes work again */
 };
 
 /** Where a job stands; of a wait that timed out (B6). */

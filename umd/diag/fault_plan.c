@@ -108,7 +108,7 @@ bool umd_fault_check_slow(enum umd_fault_site site, struct umd_fault_where where
 }
 
 /* NULL clears; counters of the plan before stay readable until the next one is set. */
-static void use_locked(struct umd_fault_plan *fresh)
+static void use_locked(struct umd_fault_plan *fresh, bool count_anew)
 {
     bool rules[UMD_FAULT_SITE_COUNT] = { false };
 
@@ -117,7 +117,7 @@ static void use_locked(struct umd_fault_plan *fresh)
         rules[fresh->rules[i].site] = true;
     plan = fresh;
     for (uint32_t i = 0; i < UMD_FAULT_SITE_COUNT; i++) {
-        if (fresh) {
+        if (count_anew) {
             atomic_store(&site_hits[i], 0);
             atomic_store(&site_fired[i], 0);
         }
@@ -133,7 +133,7 @@ static void install(struct umd_fault_plan *fresh)
     struct umd_fault_plan *old = plan_before;
     plan_before = plan;
     generation++;
-    use_locked(fresh);
+    use_locked(fresh, fresh != NULL);
     umd_mutex_unlock(&lock);
     umd_diag_free(old);
     atomic_store(&plan_was_set, true);
@@ -147,14 +147,14 @@ uint64_t umd_fault_plan_generation(void)
     return now;
 }
 
-void umd_fault_plan_undo(uint64_t since)
+void umd_fault_plan_undo(uint64_t number)
 {
     struct umd_fault_plan *old = NULL;
 
     umd_mutex_lock(&lock);
-    if (generation == since + 1) { /* else another has been set meanwhile, or none */
+    if (generation == number) { /* else another has been set meanwhile */
         old = plan;
-        use_locked(plan_before);
+        use_locked(plan_before, false);
         plan_before = NULL;
         generation++;
     }

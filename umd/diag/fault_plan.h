@@ -52,9 +52,9 @@ UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_load(const char *path);
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_from(const char *text);
 /** The plan of $PETREL_FAULTS, once per process, unless a plan was set before. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_from_env(void);
-/** How many plans were set so far. A failed start takes back the one it has set: nothing happens unless it is the only one set since. */
+/** How many plans were set so far: the number of the one that was set last. Undo brings back the one before it, unless another has been set since. */
 UMD_API uint64_t umd_fault_plan_generation(void);
-UMD_API void umd_fault_plan_undo(uint64_t since);
+UMD_API void umd_fault_plan_undo(uint64_t number);
 UMD_API uint64_t umd_fault_hits(enum umd_fault_site site);   /**< times reached while a plan was set */
 UMD_API uint64_t umd_fault_fired(enum umd_fault_site site);
 

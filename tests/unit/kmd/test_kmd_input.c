@@ -49,7 +49,7 @@ static const struct bad rows[] = {
     IN(DRM_IOCTL_PETREL_QUEUE_QUERY, drm_petrel_queue_query, queue_id, 999, ENOENT),
     IN(DRM_IOCTL_PETREL_QUEUE_QUERY, drm_petrel_queue_query, pad, 1, EINVAL),
     IN(DRM_IOCTL_PETREL_EXEC, drm_petrel_exec, queue_id, 999, ENOENT),
-    IN(DRM_IOCTL_PETREL_EXEC, drm_petrel_exec, flags, 2, EINVAL),
+    IN(DRM_IOCTL_PETREL_EXEC, drm_petrel_exec, flags, 1, EINVAL),
     IN(DRM_IOCTL_PETREL_EXEC, drm_petrel_exec, ib_count, 65, EINVAL),
     IN(DRM_IOCTL_PETREL_EXEC, drm_petrel_exec, sync_count, 65, EINVAL),
     IN(DRM_IOCTL_PETREL_EXEC, drm_petrel_exec, ibs_ptr, BAD, EFAULT),

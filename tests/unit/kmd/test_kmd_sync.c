@@ -300,7 +300,7 @@ static void test_dependency_fails(void **state)
     struct scene s = scene_make(env);
     uint32_t never = syncobj(env, 0), t = syncobj(env, 0), u = syncobj(env, 0);
     struct drm_petrel_sync out = {.handle = u, .flags = DRM_PETREL_SYNC_SIGNAL, .point = 4};
-    struct drm_petrel_exec again = {.queue_id = s.q[1], .sync_count = 1, .syncs_ptr = (uintptr_t)&out, .flags = DRM_PETREL_EXEC_RESUME};
+    struct drm_petrel_exec again = {.queue_id = s.q[1], .sync_count = 1, .syncs_ptr = (uintptr_t)&out};
     struct drm_petrel_queue_query q = {.queue_id = s.q[1]};
     struct drm_petrel_event event;
     struct drm_petrel_wait w;
@@ -327,6 +327,10 @@ static void test_dependency_fails(void **state)
     assert_int_equal(env->detail.code, UMD_ERR_EXEC_CANCELLED);
     assert_int_equal(env->detail.cause.seq, event.record.id.seq);
     assert_int_equal(timeline(env, u, DRM_SYNCOBJ_QUERY_FLAGS_LAST_SUBMITTED), 3);
+    again.resume = event.record.id;
+    again.resume.seq++; /* another cancellation, which this queue has not had */
+    assert_int_equal(call(env, DRM_IOCTL_PETREL_EXEC, &again), -ECANCELED);
+    again.resume.seq--;
     for (int i = 0; i < 2; i++) { /* the second time there is nothing to resume */
         assert_int_equal(call(env, DRM_IOCTL_PETREL_EXEC, &again), 0);
         assert_int_equal(wait_point(env, u, out.point++, FOREVER, &w), 0);
