@@ -527,8 +527,8 @@ umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w,
                                (uint64_t)w->job_id, atomic_load(&ctx->dying) ? "context" : "stream");
     }
     const bool fell = has_reason(&d, "reason=context_banned");
-    const bool alone = !fell && !is_context_failure((umdStatus)d.code); /* no event has to come first, and nobody else fell with it */
-    if (!alone || (!for_event && has_reason(&d, "reason=queue_cancelled"))) {
+    const bool alone = !fell && !is_context_failure((umdStatus)d.code); /* nobody else fell with it */
+    if (!alone || !for_event) {
         await_event(s, !fell, &d);
         st = first_told(s);
         if (st < 0) {
