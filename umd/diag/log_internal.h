@@ -28,13 +28,17 @@ struct umd_log_line {
 
 enum umd_log_sink_id { UMD_SINK_CONSOLE, UMD_SINK_TEXT, UMD_SINK_JSON, UMD_SINK_BINARY, UMD_SINK_RUN, UMD_SINK_DISASTER, UMD_SINK_COUNT };
 
-/* Where a setting came from. */
+/* Where a setting came from: those while running last. */
 enum umd_log_source { UMD_SOURCE_DEFAULT, UMD_SOURCE_CONFIG, UMD_SOURCE_ENVIRONMENT, UMD_SOURCE_API, UMD_SOURCE_CONTROL };
 
 /* ---- levels: log_levels.c; lock rank 90 for the modules, 97 for the rules ---- */
 enum { UMD_LEVELS_ALL = UMD_SINK_COUNT, UMD_LEVELS_SETS };
 /* Replaces the rules of one sink, or those for all (UMD_LEVELS_ALL). False: *bad_out is the offset of the mistake, nothing changed. */
 bool umd_log_levels_set(int which, const char *spec, enum umd_log_source source, size_t *bad_out);
+/* A specification without a mistake; *bad_out as above. */
+bool umd_log_levels_check(const char *spec, size_t *bad_out);
+/* Rules that a call or the control socket has set are gone; those of file and environment stay. */
+void umd_log_levels_forget(int which);
 /* The rules in force as a specification, lower case, and who set them. */
 enum umd_log_source umd_log_levels_describe(int which, char *buf, size_t size);
 /* Counts in, and with what default, a sink takes part. */

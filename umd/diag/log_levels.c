@@ -234,6 +234,24 @@ bool umd_log_levels_set(int which, const char *spec, enum umd_log_source source,
     return true;
 }
 
+bool umd_log_levels_check(const char *spec, size_t *bad_out)
+{
+    struct rules unused;
+
+    return parse(spec, &unused, bad_out);
+}
+
+void umd_log_levels_forget(int which)
+{
+    umd_mutex_lock(&registry_lock);
+    umd_mutex_lock(&rules_lock);
+    if (sets[which].source >= UMD_SOURCE_API)
+        sets[which] = (struct rules){ 0 };
+    umd_mutex_unlock(&rules_lock);
+    refresh_locked();
+    umd_mutex_unlock(&registry_lock);
+}
+
 enum umd_log_source umd_log_levels_describe(int which, char *buf, size_t size)
 {
     size_t at = 0;

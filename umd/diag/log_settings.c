@@ -87,20 +87,25 @@ static umdStatus open_file(const char *path, umdLogFormat format, const char *le
     enum umd_log_sink_id id = sink_of_format[format];
     if (!umd_log_expand_path(expanded, sizeof(expanded), path))
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.200s\" reason=\"path too long\"", path);
-    if (levels && !umd_log_levels_set(id, levels, UMD_SOURCE_API, &bad))
+    if (levels && !umd_log_levels_check(levels, &bad))
         return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=levels value=\"%.200s\" position=%zu expected=\"" LEVELS_EXPECTED "\"", levels, bad);
     if (!umd_log_drain_lock_for(LOCK_MS))
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.400s\" errno=%d reason=\"a log sink holds the writer up\"", expanded, EAGAIN);
     struct umd_log_sink *s = umd_log_sink_of(id);
-    umd_log_sink_close(s);
-    UMD_COPY_STR(s->path, expanded);
-    s->source = UMD_SOURCE_API;
-    int err = umd_log_sink_open(s);
-    s->enabled = err == 0;
+    int err = umd_log_sink_replace(s, expanded);
+    if (!err) {
+        s->source = UMD_SOURCE_API;
+        s->enabled = true;
+    }
     umd_log_drain_unlock();
-    umd_log_levels_enable(id, err == 0);
     if (err)
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.400s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
+    /* Nothing below can fail. */
+    if (levels)
+        (void)umd_log_levels_set(id, levels, UMD_SOURCE_API, &bad);
+    else
+        umd_log_levels_forget(id);
+    umd_log_levels_enable(id, true);
     return UMD_SUCCESS;
 }
 
@@ -158,7 +163,8 @@ umdStatus umdLogSetRotationPeriod(umdLogPeriod period)
 
 /* ---- By environment and configuration file: a bad value degrades, and says so once ---- */
 
-static _Atomic(uint32_t) flush_ms = 50;
+#define FLUSH_EACH_MS 50u
+static _Atomic(uint32_t) flush_ms = FLUSH_EACH_MS;
 static bool control_off;
 
 uint32_t umd_log_flush_period_ms(void) { return atomic_load_explicit(&flush_ms, memory_order_relaxed); }
@@ -242,14 +248,21 @@ static void set_file(const struct found *f, int id)
     umd_log_levels_enable((enum umd_log_sink_id)id, path[0] != '\0');
 }
 
-static uint64_t set_max_B = 128u << 20, set_keep = 5;
+#define MAX_B (128u << 20)
+#define KEEP 5u
+static uint64_t set_max_B = MAX_B, set_keep = KEEP;
+
+/* An empty value undoes what was set before it. */
+static bool undone(const struct found *f) { return !*f->value; }
 
 static void set_max(const struct found *f, int unused)
 {
     uint64_t mib;
 
     (void)unused;
-    if (number(f, 0, 1u << 20, &mib))
+    if (undone(f))
+        set_max_B = MAX_B;
+    else if (number(f, 0, 1u << 20, &mib))
         set_max_B = mib << 20;
     umd_log_set_rotation(set_max_B, (uint32_t)set_keep);
 }
@@ -257,7 +270,10 @@ static void set_max(const struct found *f, int unused)
 static void set_kept(const struct found *f, int unused)
 {
     (void)unused;
-    (void)number(f, 0, UMD_LOG_KEEP_MAX, &set_keep);
+    if (undone(f))
+        set_keep = KEEP;
+    else
+        (void)number(f, 0, UMD_LOG_KEEP_MAX, &set_keep);
     umd_log_set_rotation(set_max_B, (uint32_t)set_keep);
 }
 
@@ -267,7 +283,7 @@ static void set_period(const struct found *f, int unused)
 
     (void)unused;
     for (int i = 0; i <= UMD_LOG_PERIOD_DAILY; i++) {
-        if (strcasecmp(f->value, words[i]) == 0) {
+        if (strcasecmp(undone(f) ? words[UMD_LOG_PERIOD_DAILY] : f->value, words[i]) == 0) {
             umd_log_set_period((umdLogPeriod)i);
             return;
         }
@@ -277,17 +293,17 @@ static void set_period(const struct found *f, int unused)
 
 static void set_flush(const struct found *f, int unused)
 {
-    uint64_t ms;
+    uint64_t ms = FLUSH_EACH_MS;
 
     (void)unused;
-    if (number(f, 1, 60000, &ms))
+    if (undone(f) || number(f, 1, 60000, &ms))
         atomic_store(&flush_ms, (uint32_t)ms);
 }
 
 static void set_control(const struct found *f, int unused)
 {
     (void)unused;
-    if (strcasecmp(f->value, "off") == 0 || strcasecmp(f->value, "on") == 0)
+    if (undone(f) || strcasecmp(f->value, "off") == 0 || strcasecmp(f->value, "on") == 0)
         control_off = strcasecmp(f->value, "off") == 0;
     else
         warn(f, "on or off");
@@ -319,27 +335,27 @@ static const struct setting {
     const char *key;
     void (*set)(const struct found *f, int arg);
     int arg;
-    bool empty_too, environment_only;
+    bool environment_only;      /* and an empty one is none; of all others it undoes the file's */
 } settings[] = {
-    { "UMD_LOG_LEVEL", set_all_levels, UMD_LEVELS_ALL, true, false },
-    { "UMD_LOG_CONSOLE", set_all_levels, UMD_SINK_CONSOLE, true, false },
-    { "UMD_LOG_FILE_LEVEL", set_all_levels, UMD_SINK_TEXT, true, false },
-    { "UMD_LOG_JSON_LEVEL", set_all_levels, UMD_SINK_JSON, true, false },
-    { "UMD_LOG_BINARY_LEVEL", set_all_levels, UMD_SINK_BINARY, true, false },
-    { "UMD_LOG_RUN_LEVEL", set_all_levels, UMD_SINK_RUN, true, false },
-    { "UMD_LOG_MAX_MIB", set_max, 0, false, false },
-    { "UMD_LOG_KEEP", set_kept, 0, false, false },
-    { "UMD_LOG_ROTATE", set_period, 0, false, false },
-    { "UMD_LOG_FLUSH_MS", set_flush, 0, false, false },
-    { "UMD_CONTROL", set_control, 0, false, false },
-    { "UMD_EMERGENCY", set_emergency, 0, true, false },
-    { "UMD_EMERGENCY_FILE", set_emergency_file, 0, true, false },
-    { "TRACEPARENT", set_trace, 0, false, true },
-    { "UMD_LOG_FILE", set_file, UMD_SINK_TEXT, true, false },
-    { "UMD_LOG_JSON", set_file, UMD_SINK_JSON, true, false },
-    { "UMD_LOG_BINARY", set_file, UMD_SINK_BINARY, true, false },
-    { "UMD_LOG_RUN", set_file, UMD_SINK_RUN, true, false },
-    { "UMD_LOG_DISASTER", set_file, UMD_SINK_DISASTER, true, false },
+    { "UMD_LOG_LEVEL", set_all_levels, UMD_LEVELS_ALL, false },
+    { "UMD_LOG_CONSOLE", set_all_levels, UMD_SINK_CONSOLE, false },
+    { "UMD_LOG_FILE_LEVEL", set_all_levels, UMD_SINK_TEXT, false },
+    { "UMD_LOG_JSON_LEVEL", set_all_levels, UMD_SINK_JSON, false },
+    { "UMD_LOG_BINARY_LEVEL", set_all_levels, UMD_SINK_BINARY, false },
+    { "UMD_LOG_RUN_LEVEL", set_all_levels, UMD_SINK_RUN, false },
+    { "UMD_LOG_MAX_MIB", set_max, 0, false },
+    { "UMD_LOG_KEEP", set_kept, 0, false },
+    { "UMD_LOG_ROTATE", set_period, 0, false },
+    { "UMD_LOG_FLUSH_MS", set_flush, 0, false },
+    { "UMD_CONTROL", set_control, 0, false },
+    { "UMD_EMERGENCY", set_emergency, 0, false },
+    { "UMD_EMERGENCY_FILE", set_emergency_file, 0, false },
+    { "TRACEPARENT", set_trace, 0, true },
+    { "UMD_LOG_FILE", set_file, UMD_SINK_TEXT, false },
+    { "UMD_LOG_JSON", set_file, UMD_SINK_JSON, false },
+    { "UMD_LOG_BINARY", set_file, UMD_SINK_BINARY, false },
+    { "UMD_LOG_RUN", set_file, UMD_SINK_RUN, false },
+    { "UMD_LOG_DISASTER", set_file, UMD_SINK_DISASTER, false },
 };
 
 static void from_file(void *arg, const struct umd_log_config_entry *e)
@@ -354,8 +370,7 @@ static void from_file(void *arg, const struct umd_log_config_entry *e)
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         if (strcmp(settings[i].key, e->key) != 0 || settings[i].environment_only)
             continue;
-        if (settings[i].empty_too || *e->value)
-            settings[i].set(&f, settings[i].arg);
+        settings[i].set(&f, settings[i].arg);
         return;
     }
     warn(&f, "no such setting");
@@ -368,7 +383,7 @@ void umd_log_settings_init(void)
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         const char *value = secure_getenv(settings[i].key);
         struct found f = { .key = settings[i].key, .value = value, .source = UMD_SOURCE_ENVIRONMENT };
-        if (value && (*value || settings[i].empty_too))
+        if (value && (*value || !settings[i].environment_only))
             settings[i].set(&f, settings[i].arg);
     }
 }

@@ -38,20 +38,22 @@ static bool is_console(const struct umd_log_sink *s) { return umd_log_sink_kind_
 
 /* ---- Opening and rotation ---- */
 
-/* path.4 to path.5, ..., path to path.1. What cannot be moved is overwritten: logging goes on. */
-static void rotate(struct umd_log_sink *s)
+/* path.4 to path.5, ..., path to path.1: then path is free. 0 or errno. */
+static int rotate(struct umd_log_sink *s, uint32_t count)
 {
     char from[UMD_LOG_PATH_B + 16], to[UMD_LOG_PATH_B + 16];
-    const struct umd_sys *sys = umd_sys();
+    int err = 0;
 
-    for (uint32_t i = atomic_load(&keep); i > 0; i--) {
+    for (uint32_t i = count; i > 0; i--) {
         snprintf(to, sizeof(to), "%s.%u", s->path, i);
         if (i > 1)
             snprintf(from, sizeof(from), "%s.%u", s->path, i - 1);
         else
             snprintf(from, sizeof(from), "%s", s->path);
-        sys->rename(from, to);
+        errno = 0;
+        err = umd_sys()->rename(from, to) == 0 ? 0 : errno ? errno : EIO;
     }
+    return err == ENOENT ? 0 : err; /* of path itself */
 }
 
 /* The directory was there when the file was opened first: if somebody removed it, it comes back. */
@@ -132,18 +134,43 @@ static void begin(struct umd_log_sink *s)
     cut_torn(s);
 }
 
+static bool at_its_path(const struct umd_log_sink *s)
+{
+    struct stat at, mine;
+
+    return fstat(s->fd, &mine) == 0 && stat(s->path, &at) == 0 && at.st_dev == mine.st_dev && at.st_ino == mine.st_ino;
+}
+
+/*
+ * The file at the path is open and locked, and has something in it: it becomes path.1, and its lock is held until the next one is there. What
+ * cannot be moved stays as it is: it is overwritten only where none are to be kept. 0 or errno; s->fd is the one that was open where that fails.
+ */
+static int move_on(struct umd_log_sink *s)
+{
+    const uint32_t count = atomic_load(&keep);
+
+    if (count == 0)
+        return ftruncate(s->fd, 0) == 0 ? 0 : errno;
+    int err = rotate(s, count);
+    return err ? err : open_locked(s);
+}
+
 int umd_log_sink_open(struct umd_log_sink *s)
 {
-    int saved = errno;
-    int err = open_locked(s); /* another process's file is not rotated away under it */
+    const int before = s->fd, saved = errno;
+    const bool may_block = s->may_block;
+    int err = before >= 0 && at_its_path(s) ? 0 : open_locked(s); /* another process's file is not rotated away under it */
+    const int first = s->fd;
 
-    if (!err && umd_sys()->file_size(s->path) > 0) {
-        rotate(s);
-        umd_sys()->close(s->fd);
-        s->fd = -1;
-        err = open_locked(s);
-        if (!err)
-            (void)!ftruncate(s->fd, 0); /* what could not be moved */
+    if (!err && umd_sys()->file_size(s->path) > 0)
+        err = move_on(s);
+    if (first >= 0 && first != before && (err || first != s->fd))
+        umd_sys()->close(first);
+    if (err) {
+        s->fd = before;
+        s->may_block = may_block;
+    } else if (before >= 0 && before != s->fd) {
+        umd_sys()->close(before);
     }
     errno = saved;
     if (!err)
@@ -167,28 +194,51 @@ static void forget_buffer(struct umd_log_sink *s)
     s->rescued = 0;
 }
 
-void umd_log_sink_close(struct umd_log_sink *s)
+/* What could not be written to the file that goes now. */
+static void lose_buffer(struct umd_log_sink *s)
 {
     if (s->lines) {
         umd_log_count_lost(s->lines);
         s->lost_total += s->lines;
     }
-    close_fd(s);
-    s->was_open = false;
     forget_buffer(s);
     umd_log_sinks_recount();
+}
+
+void umd_log_sink_close(struct umd_log_sink *s)
+{
+    close_fd(s);
+    s->was_open = false;
+    lose_buffer(s);
+}
+
+int umd_log_sink_replace(struct umd_log_sink *s, const char *path)
+{
+    static char before[UMD_LOG_PATH_B]; /* under the lock */
+    const bool was_open = s->was_open;
+
+    umd_log_sink_flush(s);
+    UMD_COPY_STR(before, s->path);
+    UMD_COPY_STR(s->path, path);
+    s->was_open = false; /* a directory that was never there is not made */
+    int err = umd_log_sink_open(s);
+    if (err) {
+        UMD_COPY_STR(s->path, before);
+        s->was_open = was_open;
+        return err;
+    }
+    lose_buffer(s);
+    return 0;
 }
 
 /* A file that is still at its path is kept; one that was moved or removed is left, and a new one begun. */
 void umd_log_sink_reopen(struct umd_log_sink *s)
 {
-    struct stat at, mine;
-
     if (is_console(s) || s->fd < 0) {
         s->retry_ns = 0; /* the cause may have been mended */
         return;
     }
-    if (fstat(s->fd, &mine) == 0 && stat(s->path, &at) == 0 && at.st_dev == mine.st_dev && at.st_ino == mine.st_ino)
+    if (at_its_path(s))
         return;
     umd_log_sink_flush(s); /* to the file that was moved away */
     close_fd(s);
@@ -302,12 +352,15 @@ static int make_ready(struct umd_log_sink *s)
         s->may_block = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode); /* the program may have put another file there */
         return 0;
     }
-    if (s->fd >= 0 && s->written_B && !s->torn && !s->may_block && (over_size(s, s->used) || period_now() != s->period))
-        close_fd(s);
+    bool next = s->fd >= 0 && s->written_B && !s->torn && !s->may_block && (over_size(s, s->used) || period_now() != s->period);
     if (s->fd >= 0 && vanished(s))
         close_fd(s);
-    if (s->fd < 0)
+    if (s->fd < 0 || next)
         err = s->failing && umd_sys()->mono_ns() < s->retry_ns ? s->err : umd_log_sink_open(s);
+    if (next && (err == EMFILE || err == ENFILE)) { /* not one more: then the old one first */
+        close_fd(s);
+        err = umd_log_sink_open(s);
+    }
     if (!err && s->need_begin) {
         if (s->written_B && ftruncate(s->fd, 0) == 0) /* the last try got stuck in it */
             s->written_B = 0;

@@ -208,7 +208,7 @@ bool umd_log_sinks_pending(void)
     for (int i = 0; i < UMD_SINK_COUNT; i++)
         if (sinks[i].enabled && sinks[i].used)
             return true;
-    return umd_log_disaster_waits();
+    return sinks[UMD_SINK_DISASTER].enabled && umd_log_disaster_waits();
 }
 
 void umd_log_sinks_child(void)

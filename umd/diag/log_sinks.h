@@ -79,8 +79,10 @@ void umd_log_sink_add(struct umd_log_sink *s, struct umd_log_line *line);
 void umd_log_sink_flush(struct umd_log_sink *s);
 /* Bytes at once, before what is in the buffer: for begin_file. 0 or errno. */
 int umd_log_sink_write(struct umd_log_sink *s, const char *bytes, size_t n, size_t *put_out);
-/* 0 or errno. An older file is moved on (path.1 ...). */
+/* 0 or errno. An older file is moved on (path.1 ...). What is open now is closed when the new one is there, and stays where it cannot be had. */
 int umd_log_sink_open(struct umd_log_sink *s);
+/* Another file in place of the one that is open, if any; errno: that one is written on as before. */
+int umd_log_sink_replace(struct umd_log_sink *s, const char *path);
 void umd_log_sink_close(struct umd_log_sink *s);
 void umd_log_sink_reopen(struct umd_log_sink *s);
 void umd_log_sink_child(struct umd_log_sink *s);

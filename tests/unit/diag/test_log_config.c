@@ -56,6 +56,27 @@ static void the_file_sets_and_the_environment_counts(void **state)
     assert_int_equal(access(log, F_OK), -1); /* the empty one undoes the file's */
 }
 
+/* Where both are given, an empty one in the environment leaves what would be without the file. */
+static void an_empty_variable_undoes_the_files(void **state)
+{
+    char environment[1024], content[1024], log[160], old[180];
+
+    (void)state;
+    snprintf(log, sizeof(log), "%s", scratch("kept.log"));
+    snprintf(old, sizeof(old), "%s.1", log);
+    snprintf(content, sizeof(content), "[log]\nUMD_LOG_FILE = %s\nUMD_LOG_KEEP = 0\nUMD_LOG_MAX_MIB = 1\nUMD_LOG_ROTATE = off\n"
+             "UMD_LOG_FLUSH_MS = 60000\nUMD_CONTROL = off\n", log);
+    const char *config = written("kept.ini", content);
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG=%s", config);
+    for (int i = 0; i < 2; i++)
+        assert_null(strstr(rerun(environment), "setting ignored"));
+    assert_int_equal(access(old, F_OK), -1);
+    snprintf(environment, sizeof(environment), "PETREL_CONFIG=%s UMD_LOG_KEEP= UMD_LOG_MAX_MIB= UMD_LOG_ROTATE= UMD_LOG_FLUSH_MS= UMD_CONTROL=", config);
+    assert_null(strstr(rerun(environment), "setting ignored"));
+    assert_int_equal(access(old, F_OK), 0);
+    assert_non_null(strstr(slurp(log), "error x=3"));
+}
+
 static void mistakes_are_told_with_their_line(void **state)
 {
     char environment[1024], long_line[400];
@@ -200,7 +221,7 @@ static void a_malformed_trace_context_is_one_warning(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_sets_and_the_environment_counts), cmocka_unit_test(mistakes_are_told_with_their_line),
+        cmocka_unit_test(the_file_sets_and_the_environment_counts), cmocka_unit_test(an_empty_variable_undoes_the_files), cmocka_unit_test(mistakes_are_told_with_their_line),
         cmocka_unit_test(the_file_is_looked_for), cmocka_unit_test(the_emergency_ring_goes_by_the_file_too),
         cmocka_unit_test(the_trace_context_is_in_every_line),
         cmocka_unit_test(a_malformed_trace_context_is_one_warning),
