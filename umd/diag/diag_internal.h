@@ -91,6 +91,9 @@ uint32_t umd_diag_host_pid(void);
 ssize_t umd_sys_write_plain(int fd, const void *buf, size_t n);
 int umd_sys_truncate(int fd, uint64_t size_B);
 
+/* sys_mutex.c: no rank and no owner, for fork. False: not to be had in that time. */
+bool umd_host_lock_for(pthread_mutex_t *m, uint64_t timeout_ns);
+
 bool umd_status_known(umdStatus st);
 const char *umd_record_api_name(const struct umd_diag_thread *t);
 

@@ -68,6 +68,8 @@ static void parse(struct reading *r)
     if (bad > 0) {
         r->line = (unsigned)bad;
         problem(r, "-", "", "neither [section] nor key = value");
+    } else if (bad < 0) { /* what came before holds */
+        problem(r, "PETREL_CONFIG", r->path, "no memory to read it");
     }
 }
 

@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "log_control.h"
@@ -125,10 +124,7 @@ void umd_log_control_atfork(int stage)
     static bool locked; /* a command may wait for a sink that blocks: fork does not */
 
     if (stage == 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += LOCK_MS / 1000;
-        locked = pthread_mutex_timedlock(&lock.m, &until) == 0;
+        locked = umd_host_lock_for(&lock.m, LOCK_MS * 1000000ull);
         return;
     }
     if (stage == 2 && control.listen_fd >= 0)
@@ -166,6 +162,23 @@ static void set_levels(struct umd_out *o, int which, const char *what, const cha
     UMD_OUT_LIT(o, "ok");
 }
 
+/* All that was logged, stories of the disaster log too: served by the writer, this is its own way. */
+static void write_all(void)
+{
+    umd_log_drain();
+    umd_log_disaster_tell(umd_log_sink_of(UMD_SINK_DISASTER));
+}
+
+static void out_status(struct umd_out *o)
+{
+    UMD_OUT_LIT(o, "ok ");
+    umd_log_status(o);
+    if (o->len >= o->size) { /* half an object is none */
+        o->len = 0;
+        UMD_OUT_LIT(o, "error the status is longer than an answer can be");
+    }
+}
+
 /* One line without its end; the answer goes to o, also without. */
 static void run(struct umd_out *o, const char *line)
 {
@@ -177,17 +190,16 @@ static void run(struct umd_out *o, const char *line)
     } else if (n == 7 && memcmp(line, "console", n) == 0) {
         set_levels(o, UMD_SINK_CONSOLE, "console", rest);
     } else if (strcmp(line, "flush") == 0) {
-        umd_log_drain();
+        write_all();
         UMD_OUT_LIT(o, "ok");
     } else if (strcmp(line, "reopen") == 0) {
-        umd_log_drain();
+        write_all();
         umd_log_drain_lock();
         umd_log_sinks_reopen();
         umd_log_drain_unlock();
         UMD_OUT_LIT(o, "ok");
     } else if (strcmp(line, "status") == 0) {
-        UMD_OUT_LIT(o, "ok ");
-        umd_log_status(o);
+        out_status(o);
     } else {
         UMD_OUT_LIT(o, "error unknown command, known are: level SPEC, console SPEC, reopen, flush, status");
     }

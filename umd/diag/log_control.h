@@ -23,7 +23,7 @@
  * most 8 at a time; one that was silent for 10 s makes room for another.
  */
 #define UMD_CONTROL_LINE_B 1024u
-#define UMD_CONTROL_ANSWER_B 16384u
+#define UMD_CONTROL_ANSWER_B 65536u
 
 /**
  * Sends one command to a process and waits for the answer: what follows "ok ", "" for a bare "ok", ended.

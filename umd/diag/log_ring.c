@@ -105,7 +105,8 @@ static void find_front(struct umd_log_ring *ring, uint64_t tail)
 
     for (ring->has_front = false; tail != ring->seen_head; tail += e->size_B) {
         const uint64_t *at = umd_log_ring_at(ring, tail);
-        if (!decode(at, at, UMD_RING_B, ring->tail_stamp, e)) { /* somebody wrote over it: what is there is given up */
+        if (!decode(at, at, UMD_RING_B, ring->tail_stamp, e)) { /* somebody wrote over it: what is there is given up, as one since nobody knows */
+            umd_log_count_dropped();
             tail = ring->seen_head;
             break;
         }
@@ -164,6 +165,7 @@ struct umd_log_ring *umd_log_ring_first(void) { return atomic_load_explicit(&rin
 
 bool umd_log_rings_empty(void)
 {
+    umd_log_drain_assert_held(); /* others free rings */
     for (struct umd_log_ring *r = umd_log_ring_first(); r; r = r->next)
         if (!is_empty(r))
             return false;

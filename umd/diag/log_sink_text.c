@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* log_sink_text.c - the text file, and the run log: what happened, in terms of codes and calls, for those who use the driver. */
 #include <stdio.h>
-#include <time.h>
 
 #include "log_sinks.h"
 #include "log_trace.h"
+
+/*
+ * "2026-11-29T17:54:00." by arithmetic: gmtime_r takes a lock of the C library's, which stays taken in a forked child if another thread of the
+ * parent was at it. Years begin in March here, so that a leap day is the last of its year; 400 years have 146097 days.
+ */
+static void out_second(struct umd_out *o, uint64_t second)
+{
+    const uint64_t days = second / 86400 + 719468, rest = second % 86400; /* since March 1st of the year 0 */
+    const uint64_t day = days % 146097;
+    const uint64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+    const uint64_t of_year = day - (365 * year + year / 4 - year / 100);
+    const uint64_t month = (5 * of_year + 2) / 153; /* 0: March */
+
+    umd_out_u64_wide(o, days / 146097 * 400 + year + (month >= 10), 4);
+    umd_out_char(o, '-');
+    umd_out_u64_wide(o, month < 10 ? month + 3 : month - 9, 2);
+    umd_out_char(o, '-');
+    umd_out_u64_wide(o, of_year - (153 * month + 2) / 5 + 1, 2);
+    umd_out_char(o, 'T');
+    umd_out_u64_wide(o, rest / 3600, 2);
+    umd_out_char(o, ':');
+    umd_out_u64_wide(o, rest / 60 % 60, 2);
+    umd_out_char(o, ':');
+    umd_out_u64_wide(o, rest % 60, 2);
+    umd_out_char(o, '.');
+}
 
 /* "2026-11-29T17:54:00.669505909Z"; the day and time of a second are worked out once. */
 void umd_out_time(struct umd_out *o, uint64_t real_ns)
@@ -15,10 +40,9 @@ void umd_out_time(struct umd_out *o, uint64_t real_ns)
     uint64_t second = real_ns / 1000000000u;
 
     if (second != known) {
-        time_t t = (time_t)second;
-        struct tm tm;
-        gmtime_r(&t, &tm);
-        len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S.", &tm);
+        struct umd_out o_second = { .buf = text, .size = sizeof(text) };
+        out_second(&o_second, second);
+        len = o_second.len;
         known = second;
     }
     umd_out_mem(o, text, len);

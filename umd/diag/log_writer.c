@@ -19,8 +19,8 @@
 #include "log_sinks.h"
 #include "stamp.h"
 
-#define EXIT_S 2                /* a blocked sink holds up the end of the process no longer */
-#define FORK_S 1                /* nor a fork */
+#define EXIT_NS 2000000000ull   /* a blocked sink holds up the end of the process no longer */
+#define FORK_NS 1000000000ull   /* nor a fork */
 #define TELL_NS 1000000000ull   /* drops are told at most this often */
 #define HELD_UP_NS 100000000ull /* so long the writer may wait for the loader before others look to it themselves */
 
@@ -30,6 +30,7 @@ static struct umd_mutex drain_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "
 static struct umd_mutex flush_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "log flush", .rank = 93 };
 static struct umd_cond flush_cond;
 static uint64_t flush_wanted, flush_done;           /* under flush_lock */
+static bool ended;                                  /* the writer does nothing any more; under flush_lock */
 static _Atomic(int) state;
 static _Atomic(bool) urgent, stop;
 struct umd_log_writer_flags umd_log_writer_flags;
@@ -273,6 +274,7 @@ static void *writer(void *arg)
         umd_log_disaster_tell(umd_log_sink_of(UMD_SINK_DISASTER));
         umd_mutex_lock(&flush_lock);
         flush_done = wanted;
+        ended = last;
         umd_cond_broadcast(&flush_cond);
         umd_mutex_unlock(&flush_lock);
         if (last)
@@ -475,19 +477,28 @@ void umd_log_step_reset(void)
 
 void umd_log_writer_init(void) { umd_cond_init(&flush_cond); }
 
+static bool wait_for_end(void)
+{
+    const uint64_t until_ns = host_ns() + EXIT_NS;
+
+    umd_mutex_lock(&flush_lock);
+    for (uint64_t at_ns; !ended && (at_ns = host_ns()) < until_ns;)
+        (void)umd_cond_wait(&flush_cond, &flush_lock, until_ns - at_ns);
+    const bool over = ended;
+    umd_mutex_unlock(&flush_lock);
+    return over;
+}
+
 void umd_log_writer_fini(void)
 {
-    struct timespec until;
-
     if (atomic_load(&state) == WRITER_RUNNING) {
         atomic_store(&stop, true);
         post();
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += EXIT_S;
-        if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+        if (!wait_for_end()) {
             atomic_store(&umd_log_writer_flags.there, false);
             return; /* a sink that blocks, a full pipe say, does not keep the process: its lines are in the emergency ring at best */
         }
+        (void)pthread_join(thread, NULL);
     }
     set_state(WRITER_STOPPED);
     drain();
@@ -499,11 +510,8 @@ void umd_log_writer_fini(void)
 void umd_log_writer_atfork(int stage)
 {
     if (stage == 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += FORK_S;
         pthread_mutex_lock(&flush_lock.m);
-        fork_locked = pthread_mutex_timedlock(&drain_lock.m, &until) == 0;
+        fork_locked = umd_host_lock_for(&drain_lock.m, FORK_NS);
         return;
     }
     if (fork_locked)
@@ -522,6 +530,7 @@ void umd_log_writer_atfork(int stage)
     atomic_store(&umd_log_writer_flags.awake, false);
     atomic_store(&urgent, false);
     flush_wanted = flush_done = 0;
+    ended = false;
     umd_cond_init(&flush_cond);
     umd_log_ring_child(t ? t->ring : NULL);
     umd_log_sinks_child();

@@ -116,6 +116,37 @@ static void reopen_follows_logrotate(void **state)
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
 }
 
+/* As long as a path can be, in all files: the object is whole. */
+static void the_status_holds_the_longest_paths(void **state)
+{
+    static char path[5][4096];
+    char dir[3000];
+    size_t n = (size_t)snprintf(dir, sizeof(dir), "%s", scratch("deep"));
+
+    (void)state;
+    for (assert_int_equal(mkdir(dir, 0700), 0); n < 2700; n += 251) {
+        memset(dir + n, 'd', 251);
+        dir[n] = '/';
+        dir[n + 251] = '\0';
+        assert_int_equal(mkdir(dir, 0700), 0);
+    }
+    for (int i = 0; i <= UMD_LOG_FORMAT_DISASTER; i++) {
+        char *end = path[i] + sprintf(path[i], "%s", dir);
+        for (int k = 0; k < 4; k++) /* of no effect, but long */
+            end += sprintf(end, "/././././././././././././././././././././././././././././././././././././././././././././././././././././././././././././.");
+        sprintf(end, "/%d", i);
+        assert_int_equal(umdLogOpenFile(path[i], (umdLogFormat)i, NULL), UMD_SUCCESS);
+    }
+    assert_int_equal(ask("status"), UMD_SUCCESS);
+    struct json_object *o = json_tokener_parse(answer);
+    assert_non_null(o);
+    for (int i = 0; i <= UMD_LOG_FORMAT_DISASTER; i++)
+        assert_string_equal(json_object_get_string(member(json_object_array_get_idx(member(o, "sinks"), (size_t)i + 1), "path")), path[i]);
+    json_object_put(o);
+    for (int i = 0; i <= UMD_LOG_FORMAT_DISASTER; i++)
+        umdLogCloseFile((umdLogFormat)i);
+}
+
 static int raw(void)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -124,6 +155,43 @@ static int raw(void)
 
     assert_int_equal(connect(fd, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)), 0);
     return fd;
+}
+
+static uint64_t stopped_clock(void) { return 1; }
+
+static void flush_by(int fd)
+{
+    char got[8] = "";
+
+    assert_int_equal(send(fd, "flush\n", 6, MSG_NOSIGNAL), 6);
+    assert_int_equal(recv(fd, got, 3, MSG_WAITALL), 3);
+    assert_string_equal(got, "ok\n");
+}
+
+/* The story of a failure is at its end: it is in the disaster log when "flush" answers. */
+static void flush_tells_the_stories_too(void **state)
+{
+    static struct umd_sys table;
+    int fd = raw();
+
+    (void)state;
+    flush_by(fd); /* its connection is taken */
+    table = *umd_sys_default();
+    table.mono_ns = stopped_clock; /* however slow the host is, no record waits too long */
+    umd_sys_set(&table);
+    assert_int_equal(umdLogOpenFile(scratch("stories"), UMD_LOG_FORMAT_DISASTER, NULL), UMD_SUCCESS);
+    for (unsigned i = 1; i <= 10; i++) {
+        umd_record_scope_begin();
+        umdStatus st = UMD_FAIL(UMD_ERR_HW_HANG, "job=%u", i);
+        umdLogFlush(20000); /* written, and waiting for its end */
+        UMD_ABSORB(st, "A test made it.");
+        umd_record_scope_end();
+        flush_by(fd);
+        assert_int_equal(count_of(slurp(scratch("stories")), "UMD_ERR_HW_HANG (-"), i);
+    }
+    umd_sys_set(NULL);
+    umdLogCloseFile(UMD_LOG_FORMAT_DISASTER);
+    close(fd);
 }
 
 static bool closed_by_peer(int fd)
@@ -221,7 +289,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_are_set_while_running), cmocka_unit_test(status_says_what_is_set_and_by_whom),
-        cmocka_unit_test(reopen_follows_logrotate), cmocka_unit_test(hostile_clients_hold_nobody_up),
+        cmocka_unit_test(flush_tells_the_stories_too),
+        cmocka_unit_test(the_status_holds_the_longest_paths), cmocka_unit_test(reopen_follows_logrotate), cmocka_unit_test(hostile_clients_hold_nobody_up),
         cmocka_unit_test(nobody_listens_where_nobody_should), cmocka_unit_test(stepped_runs_have_none),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "emergency.h"
 
@@ -79,6 +80,34 @@ static void a_new_day_begins_a_new_file(void **state)
     umd_sys_set(NULL);
     assert_int_equal(umdLogSetRotationPeriod(UMD_LOG_PERIOD_DAILY), UMD_SUCCESS);
     assert_int_equal(umdLogSetRotationPeriod((umdLogPeriod)9), UMD_ERR_PARAM_RANGE);
+}
+
+/* Days are worked out without the C library, whose lock a forked child may find taken. */
+static void times_are_those_of_the_calendar(void **state)
+{
+    static const uint64_t moments[] = { 0, 951782399, 951782400, 951868799, 951868800, 1735689599, 1735689600, 4107542399, 4107542400, 13574563200, 18446744073 };
+    static struct umd_sys table;
+    char path[160], wanted[64];
+
+    (void)state;
+    table = *umd_sys_default();
+    table.real_ns = wall;
+    umd_sys_set(&table);
+    path_of(path, sizeof(path), "times");
+    for (uint64_t i = 0; i < 60; i++) {
+        const time_t at = (time_t)(i < sizeof(moments) / sizeof(moments[0]) ? moments[i] : i * 200000000u + i * i * 1234567u);
+        struct tm tm;
+        atomic_store(&wall_ns, (uint64_t)at * 1000000000u + 7);
+        open_text(path);
+        UMD_LOG(UMD_LOG_INFO, "line i=%d", (int)i);
+        const char *text = logged(path); /* its first line says when it was opened */
+        gmtime_r(&at, &tm);
+        strftime(wanted, sizeof(wanted), ", opened %Y-%m-%dT%H:%M:%S.000000007Z\n", &tm);
+        if (!strstr(text, wanted))
+            fail_msg("not%sbut %.100s", wanted, text);
+    }
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    umd_sys_set(NULL);
 }
 
 /* ---- Removed ---- */
@@ -605,7 +634,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_memory_warnings_go_to_the_emergency_ring), /* first: no sink has its buffer yet */
-        cmocka_unit_test(a_new_day_begins_a_new_file), cmocka_unit_test(a_removed_file_comes_back), cmocka_unit_test(moved_files_are_left_on_reopen),
+        cmocka_unit_test(a_new_day_begins_a_new_file), cmocka_unit_test(times_are_those_of_the_calendar),
+        cmocka_unit_test(a_removed_file_comes_back), cmocka_unit_test(moved_files_are_left_on_reopen),
         cmocka_unit_test(a_closed_pipe_raises_no_signal), cmocka_unit_test(a_pipe_is_not_rotated), cmocka_unit_test(a_full_pipe_stops_nobody), cmocka_unit_test(exit_does_not_wait_for_a_full_pipe),
         cmocka_unit_test(a_hanging_write_holds_up_neither_fork_nor_exit), cmocka_unit_test(the_size_limit_kills_nobody),
         cmocka_unit_test(without_descriptors_it_waits_for_some), cmocka_unit_test(a_full_file_system_recovers),
