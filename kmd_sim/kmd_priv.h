@@ -132,6 +132,7 @@ struct petrel_job {
     struct petrel_job *next;        /* in the queue, the ring, or a list of the done */
     enum petrel_job_state state;    /* scheduler lock, as all below */
     uint32_t ib_count, dep_count, dep_next;
+    uint32_t ring_at;               /* in flight: where its indirect buffers are in the ring */
     uint64_t id, queue_id, context_id, cmdbuf_id, seq;
     uint64_t submit_ns, start_ns, progress_ns, end_ns, progress_base, progress;
     uint64_t pause_ns;              /* longest time from one look that found progress to the next */
@@ -191,6 +192,8 @@ struct petrel_ring {
     uint64_t deadline_ns;           /* of the phase */
     umdRecordId reset_cause;        /* what the last reset was for; seq 0: nothing of an owner who still cares */
     uint64_t seen_progress, seen_instr, watch_base_ns, watch_instr, next_long_ns;
+    uint64_t recall_refused;        /* job that did not stop for work behind it to be taken back */
+    bool recalling;                 /* this probe is no verdict: the ring stops for work to be taken back */
     uint32_t seen_rptr;
     uint64_t rptr_ns;
     uint64_t watched;               /* id of the job that the figures above are of, 0: none */
@@ -257,6 +260,9 @@ void petrel_queue_cancel_locked(struct petrel_queue *queue, struct petrel_after 
  */
 void petrel_queue_stop_locked(struct petrel_queue *queue, const umdErrorDetail *record);
 void petrel_queue_resume_locked(struct petrel_queue *queue);
+/** Work of destroyed queues that the ring has not begun: is there any worth stopping the ring for; takes it back from a ring that stands still. */
+bool petrel_ring_may_recall_locked(const struct petrel_ring *ring);
+void petrel_ring_recall_locked(struct petrel_ring *ring, struct petrel_after *after);
 /** What a cancelled queue still has came before the cancelled job. */
 static inline bool petrel_queue_runs(const struct petrel_queue *queue)
 {

@@ -50,7 +50,7 @@ static struct petrel_queue *queue_create(struct petrel_file *file, const struct 
     return queue;
 }
 
-/* A banned context stays banned: a new queue of the same id would be a way around it. */
+/* A banned context stays banned while a queue of it is there: a new one of the same id would be a way around it. */
 static const struct petrel_queue *banned_locked(const struct petrel_device *dev, const struct petrel_queue *queue)
 {
     for (const struct petrel_queue *q = dev->queues; q; q = q->next) {

@@ -152,12 +152,16 @@ void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *a
     if (fault == UINT32_MAX)
         return; /* off the bus; the next look tells */
     const bool known = fault < sizeof(fault_codes) / sizeof(fault_codes[0]);
-    if (job)
-        petrel_ring_guilty_locked(ring, known ? fault_codes[fault].code : UMD_ERR_HW_PACKET, fault, after);
-    else if (petrel_reset_take_locked(ring->dev))
+    if (job && !job->queue->open) { /* its owner had it killed: whatever it did meanwhile is nobody's failure */
+        UMD_LOG(UMD_LOG_INFO, "fault of a job whose queue was destroyed ring=%u job=%" PRIu64 " fault=%u", ring->index, job->id, fault);
         petrel_ring_reset_begin_locked(ring, (umdRecordId){0}, after);
-    else
+    } else if (job) {
+        petrel_ring_guilty_locked(ring, known ? fault_codes[fault].code : UMD_ERR_HW_PACKET, fault, after);
+    } else if (petrel_reset_take_locked(ring->dev)) {
+        petrel_ring_reset_begin_locked(ring, (umdRecordId){0}, after);
+    } else {
         petrel_reset_refused_locked(ring->dev, (umdRecordId){0}, after);
+    }
 }
 
 /* ---- Resets ---- */

@@ -297,6 +297,7 @@ static void write_job_locked(struct petrel_ring *ring, struct petrel_job *job)
         vm->ring_gen[ring->index] = gen;
         vm->ring_epoch[ring->index] = ring->epoch;
     }
+    job->ring_at = ring->wptr;
     for (uint32_t i = 0; i < job->ib_count; i++) {
         put(ring, PETREL_PKT(PETREL_OP_INDIRECT, 3));
         put64(ring, job->ibs[i].va);
@@ -311,6 +312,47 @@ static void write_job_locked(struct petrel_ring *ring, struct petrel_job *job)
     petrel_job_list_add(&ring->inflight, job);
     ring->done_seq = ring->inflight.first->seq - 1;
     petrel_ring_write32(ring, PETREL_RING_WPTR, ring->wptr);
+}
+
+/* Its packets are not there any more, but for those of the ring itself: what it invalidates, and its fence. */
+static void unwrite_job_locked(struct petrel_ring *ring, const struct petrel_job *job)
+{
+    for (uint32_t i = 0; i < job->ib_count * 4; i++)
+        ring->dw[(job->ring_at + i) & (PETREL_RING_DW - 1)] = PETREL_PKT(PETREL_OP_NOP, 0);
+}
+
+bool petrel_ring_may_recall_locked(const struct petrel_ring *ring)
+{
+    const struct petrel_job *job = ring->inflight.first;
+    if (!job || ring->recall_refused == job->id)
+        return false;
+    while ((job = job->next))
+        if (!job->queue->open)
+            return true;
+    return false;
+}
+
+void petrel_ring_recall_locked(struct petrel_ring *ring, struct petrel_after *after)
+{
+    struct petrel_job_list all = ring->inflight;
+    struct petrel_job *job;
+    const uint64_t started = petrel_ring_read64(ring, PETREL_RING_JOB);
+    if (!all.first)
+        return;
+    petrel_job_list_init(&ring->inflight);
+    petrel_job_list_add(&ring->inflight, petrel_job_list_take(&all)); /* the first may have begun, by the time this is read */
+    while ((job = all.first)) {
+        all.first = job->next;
+        if (job->id == started || job->queue->open) {
+            petrel_job_list_add(&ring->inflight, job);
+            continue;
+        }
+        unwrite_job_locked(ring, job);
+        job->state = PETREL_JOB_PENDING;
+        petrel_job_list_add(&job->queue->pending, job);
+        petrel_queue_cancel_locked(job->queue, after);
+    }
+    ring->done_seq = ring->inflight.first->seq - 1;
 }
 
 static struct petrel_queue *pick_locked(struct petrel_device *dev, uint32_t engine, struct petrel_after *after)

@@ -69,6 +69,17 @@ static void probe_end_locked(struct petrel_ring *ring)
 {
     petrel_ring_write32(ring, PETREL_RING_PREEMPT, 0);
     ring->phase = PETREL_PHASE_RUN;
+    ring->recalling = false;
+}
+
+/*
+ * A destroyed queue has work behind another's, which may take as long as it likes: the ring stops for a moment, and the work is taken back.
+ * One that does not stop is for the watchdog, which has its own time.
+ */
+static void recall_begin_locked(struct petrel_ring *ring, uint64_t now)
+{
+    ring->recalling = true;
+    petrel_probe_begin_locked(ring, now);
 }
 
 /* The command processor did not reach its first job: nobody's fault. The ring is reset and the jobs start again. */
@@ -95,8 +106,14 @@ void petrel_probe_poll_locked(struct petrel_ring *ring, uint64_t now, struct pet
     petrel_sched_reap_locked(ring->dev, after); /* it may have got done before it stopped */
     struct petrel_job *job = ring->inflight.first;
     const uint64_t progress = petrel_ring_read64(ring, PETREL_RING_PROGRESS);
+    if (honoured)
+        petrel_ring_recall_locked(ring, after);
+    else
+        ring->recall_refused = job ? job->id : 0;
     if (job && !job->queue->open) {
         petrel_ring_reset_begin_locked(ring, (umdRecordId){0}, after);
+    } else if (ring->recalling) {
+        probe_end_locked(ring);
     } else if (!job || job->id != ring->watched || progress != ring->seen_progress) {
         probe_end_locked(ring);
     } else if (petrel_ring_read64(ring, PETREL_RING_JOB) != job->id) {
@@ -151,6 +168,8 @@ void petrel_watchdog_locked(struct petrel_ring *ring, uint64_t now, struct petre
         watch_new_locked(ring, job, now);
     if (!job->queue->open)
         petrel_probe_begin_locked(ring, now);
+    else if (petrel_ring_may_recall_locked(ring))
+        recall_begin_locked(ring, now);
     else
         watch_running_locked(ring, job, now, after);
 }

@@ -39,9 +39,13 @@ static void *event_main(void *arg)
 {
     struct umd_device *dev = arg;
     struct drm_petrel_event buf[EVENTS_PER_READ];
+    ssize_t said = 0;
 
     while (!atomic_load(&dev->stop)) {
         ssize_t n = read_events(dev, buf, EVENT_WAIT_NS);
+        if (n < 0 && n != -EAGAIN && n != -EINTR && n != said) /* once for each reason: what it keeps back is told by fences only */
+            UMD_LOG(UMD_LOG_WARN, "events cannot be read device=%u errno=%d", dev->index, (int)-n);
+        said = n < 0 && n != -EAGAIN && n != -EINTR ? n : said;
         if ((n < 0 || (n == 0 && umd_device_is_lost(dev))) && !atomic_load(&dev->stop)) {
             struct timespec ts = { .tv_nsec = EVENT_WAIT_NS }; /* a lost device, or a host without memory, may answer at once */
             nanosleep(&ts, NULL);

@@ -15,7 +15,7 @@
  * - All structs are the same for 32- and 64-bit clients: 64-bit fields are 8-aligned, pointers are __u64.
  *
  * Errors: an ioctl returns -errno; if error_ptr is not 0, the driver also writes its record there (umdErrorDetail, whose size_B the caller has set):
- * code, figures, and hops of the layers below (A5). On success nothing is written there.
+ * code, figures, and hops of the layers below (A5). On success nothing is written there, but by a WAIT whose fence had failed.
  * Every struct begins with error_ptr. Common errors: EFAULT bad pointer; EINVAL flag, pad or value; ENOENT unknown handle; ENOMEM; ENODEV device lost.
  */
 

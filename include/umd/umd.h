@@ -147,10 +147,11 @@ UMD_API UMD_MUST_CHECK umdStatus umdModuleGetKernel(umdModule module, const char
 typedef enum umdStreamKind { UMD_STREAM_COMPUTE = 0, UMD_STREAM_COPY = 1 } umdStreamKind;
 /** Work of one stream runs in order. A copy stream takes copies and fills only. priority -1, 0, 1. Codes: UMD_ERR_RES_QUEUES, _HANDLES, UMD_ERR_MEM_*, UMD_ERR_PARAM_RANGE. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamCreate(umdContext context, umdStreamKind kind, int priority, umdStream *stream_out);
-/** Cancels what has not finished: its events are never reached, and what waits for them in other streams is cancelled. Unread errors of the stream are reported in the log. */
+/** Cancels what has not finished: its events are never reached, and what waits for them in other streams is cancelled. Waits for no other stream. Unread errors of the stream are reported in the log. */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamDestroy(umdStream stream);
 /**
- * Waits for all work submitted before. timeout_ns of device time. The stream's first unread error comes back here (B11).
+ * Waits for all work submitted before. timeout_ns of device time. The stream's unread errors come back here, one a call, the first one
+ * first (B11); who waits for an event hears of that point only, and takes none away.
  * Codes: UMD_STATUS_TIMEOUT_PROGRESS, UMD_ERR_WAIT_*, and the code of a failed job (UMD_ERR_HW_*, UMD_ERR_EXEC_*).
  */
 UMD_API UMD_MUST_CHECK umdStatus umdStreamSynchronize(umdStream stream, uint64_t timeout_ns);

@@ -139,6 +139,8 @@ struct dma_fence_chain {
     uint64_t prev_point;              /* point of the node that was before this one, even when it is gone */
     struct dma_fence_cb fence_cb, prev_cb;
     _Atomic(uint32_t) missing;        /* of fence and prev: not signalled yet */
+    struct dma_fence_chain *ready_next; /* of those that this thread is about to signal */
+    uint64_t ready_ns;
 };
 
 static void chain_release(struct dma_fence *fence);
@@ -198,13 +200,40 @@ static void chain_prune(struct dma_fence_chain *chain)
     }
 }
 
+/* One node's signal makes the next one ready: a list, not recursion, as a timeline may be long. */
+static _Thread_local struct dma_fence_chain *ready, **ready_last;
+
+static void chain_signal_ready(void)
+{
+    struct dma_fence_chain *chain;
+
+    while ((chain = ready)) {
+        ready = chain->ready_next;
+        if (!ready)
+            ready_last = &ready;
+        chain_prune(chain);
+        /* The error is the work's own: a failure before it is told by its own point. */
+        dma_fence_signal(&chain->base, chain->fence->error, chain->ready_ns);
+        dma_fence_put(&chain->base);
+    }
+}
+
 static void chain_one_less(struct dma_fence_chain *chain, struct dma_fence *signalled)
 {
     if (atomic_fetch_sub(&chain->missing, 1) != 1)
         return;
-    chain_prune(chain);
-    /* The error is the work's own: a failure before it is told by its own point. */
-    dma_fence_signal(&chain->base, chain->fence->error, signalled->timestamp_ns);
+    const bool busy = ready_last;
+    if (!busy)
+        ready_last = &ready;
+    dma_fence_get(&chain->base);
+    chain->ready_ns = signalled->timestamp_ns;
+    chain->ready_next = NULL;
+    *ready_last = chain;
+    ready_last = &chain->ready_next;
+    if (busy)
+        return; /* this is inside a callback of the loop below */
+    chain_signal_ready();
+    ready_last = NULL;
 }
 
 static void chain_fence_done(struct dma_fence *fence, struct dma_fence_cb *cb)

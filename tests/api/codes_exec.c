@@ -200,32 +200,18 @@ static void interrupted_by_thread(struct fx *f, struct waiter *w)
     }
 }
 
-struct ending { umdStream stream; bool called; };
-
-static void destroy_inside(umdContext context, const umdErrorDetail *detail, void *user)
+/* One thread: who waits for an event of a stream that was destroyed at its work. */
+static void interrupted_before(struct fx *f, struct waiter *w)
 {
-    struct ending *x = user;
+    umdEvent e;
 
-    (void)context, (void)detail;
-    if (!x->called)
-        assert_ok(umdStreamDestroy(x->stream));
-    x->called = true;
-}
-
-/* One thread: the callback of a failure comes inside the wait, and destroys what is waited for. */
-static void interrupted_by_callback(struct fx *f, struct waiter *w)
-{
-    struct ending x = { 0 };
-    umdDevicePtr p = fx_alloc(f, 4096);
-
-    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &x.stream));
-    assert_ok(umdContextSetErrorCallback(f->ctx, destroy_inside, &x));
-    assert_ok(fx_launch(f->stream, fx_kernel(f, "spin"), &(struct fx_args){ p, p, 1, 32 }, 1));
-    assert_ok(umdMemset(x.stream, p, 1, 4, 4096)); /* behind it, and cancelled with it */
-    w->stream = x.stream;
-    wait_main(w);
-    assert_true(x.called);
-    assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
+    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &w->stream));
+    assert_ok(umdEventCreate(f->ctx, &e));
+    code_long_work(f, w->stream);
+    assert_ok(umdEventRecord(e, w->stream));
+    assert_ok(umdStreamDestroy(w->stream));
+    w->st = umdEventSynchronize(e, UMD_TIMEOUT_INFINITE);
+    w->detail = fx_detail();
 }
 
 CODE_CASE(UMD_ERR_WAIT_INTERRUPTED)
@@ -234,7 +220,7 @@ CODE_CASE(UMD_ERR_WAIT_INTERRUPTED)
     struct waiter w = { 0 };
 
     if (fx_stepped())
-        interrupted_by_callback(f, &w);
+        interrupted_before(f, &w);
     else
         interrupted_by_thread(f, &w);
     code_saw(run, w.st);

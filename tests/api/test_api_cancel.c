@@ -188,6 +188,87 @@ static void told_by_callback(void **state)
     assert_int_equal(told, 0);
 }
 
+static void begin_endless(umdStream stream, umdKernel axpy)
+{
+    struct fx_args args = { 0 };
+    umdLaunchDesc d = { .size_B = sizeof(d), .grid = { 65535, 65535, 1 }, .block = { 1, 1, 1 }, .args = &args, .args_B = sizeof(args) };
+    umdStatus st = UMD_ERR_WAIT_QUEUED;
+
+    assert_ok(umdLaunchKernel(stream, axpy, &d));
+    while (st == UMD_ERR_WAIT_QUEUED) /* a loaded host may start it late */
+        st = umdStreamSynchronize(stream, 100000);
+    assert_st(st, UMD_STATUS_TIMEOUT_PROGRESS);
+}
+
+/* Who destroys a stream, or a context, does not wait for others whose work is before it on the device. */
+static void destroyed_behind_others(void **state)
+{
+    struct fx *f = *state;
+    umdStream copy, behind;
+    umdContext other;
+    umdDevicePtr p, q;
+    uint32_t got;
+
+    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COPY, 0, &copy));
+    p = fx_alloc(f, B);
+    assert_ok(umdMemset(copy, p, 1, 4, B));
+    assert_ok(umdStreamSynchronize(copy, UMD_TIMEOUT_INFINITE));
+    begin_endless(f->stream, fx_kernel(f, "axpy"));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &behind));
+        assert_ok(umdMemset(behind, p, 2, 4, B));
+        assert_ok(umdStreamDestroy(behind));
+        assert_st(umdStreamQuery(f->stream), UMD_STATUS_NOT_READY);
+    }
+    assert_ok(umdContextCreate(f->dev, &other));
+    assert_ok(umdStreamCreate(other, UMD_STREAM_COMPUTE, 0, &behind));
+    assert_ok(umdMemAlloc(other, B, 0, 0, &q));
+    assert_ok(umdMemset(behind, q, 2, 4, B));
+    assert_ok(umdContextDestroy(other));
+    assert_st(umdStreamQuery(f->stream), UMD_STATUS_NOT_READY);
+    assert_ok(umdMemcpyDtoH(copy, &got, p, 4));
+    assert_int_equal(got, 1);
+    assert_ok(umdStreamDestroy(copy));
+}
+
+/* Old events that are asked about again hide no new cancellation, and nobody is told a second time. */
+static void old_events_hide_nothing(void **state)
+{
+    struct fx *f = *state;
+    umdEvent old[2];
+
+    for (int i = 0; i < 2; i++) {
+        struct pair p = started(f);
+        assert_ok(umdStreamDestroy(p.producer));
+        assert_st(umdEventSynchronize(p.used, UMD_TIMEOUT_INFINITE), UMD_ERR_EXEC_CANCELLED); /* takes nothing from who waits for the stream */
+        assert_st(umdStreamSynchronize(p.consumer, UMD_TIMEOUT_INFINITE), UMD_ERR_EXEC_CANCELLED);
+        for (int n = 0; n < 4; n++) {
+            assert_st(umdEventQuery(i ? old[0] : p.used), UMD_ERR_EXEC_CANCELLED);
+            assert_ok(umdStreamSynchronize(p.consumer, UMD_TIMEOUT_INFINITE));
+        }
+        old[i] = p.used;
+        umdStream again;
+        assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &again));
+        begin_endless(again, fx_kernel(f, "axpy"));
+        assert_ok(umdEventRecord(p.made, again));
+        assert_ok(umdStreamWaitEvent(p.consumer, p.made));
+        assert_ok(umdMemset(p.consumer, p.data, 2, 4, B));
+        assert_st(umdEventQuery(p.used), UMD_ERR_EXEC_CANCELLED);
+        assert_ok(umdStreamDestroy(again));
+        umdStatus st = umdMemset(p.consumer, p.data, 3, 4, B);
+        if (st == UMD_SUCCESS)
+            st = umdStreamSynchronize(p.consumer, UMD_TIMEOUT_INFINITE);
+        assert_st(st, UMD_ERR_EXEC_CANCELLED);
+        assert_data(&p, p.consumer, 1);
+        assert_ok(umdStreamWaitEvent(p.consumer, p.used)); /* its own, which was never reached: the same as another stream's */
+        st = umdMemset(p.consumer, p.data, 4, 4, B);
+        if (st == UMD_SUCCESS)
+            st = umdStreamSynchronize(p.consumer, UMD_TIMEOUT_INFINITE);
+        assert_st(st, UMD_ERR_EXEC_CANCELLED);
+        assert_data(&p, f->stream, 1);
+    }
+}
+
 /* What is behind a job that a reset cut short goes with it; what is in other streams runs. */
 static void behind_a_partial_job(void **state)
 {
@@ -237,6 +318,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(events_stay_unreached, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(goes_down_the_line, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(told_by_callback, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(destroyed_behind_others, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(old_events_hide_nothing, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(behind_a_partial_job, fx_setup, fx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "record.h"
 #include "sys.h"
 
-#define UMD_SCOPES 5u       /* the base and 4 nested */
+#define UMD_SCOPES 8u       /* the base and 7 nested: a destroy in the callback of a stepped poll takes five */
 #define UMD_CALLS 32u
 #define UMD_CALL_ARGS_B (8u * UMD_LOG_ARGS_MAX)
 

@@ -112,7 +112,7 @@ UMD_API const char *umd_misuse_todo(const char *figures);
 
 /* ---- Crossing a carrier ---- */
 
-/** A fresh record scope on this thread, and the outer one back. Nest at most 4. */
+/** A fresh record scope on this thread, and the outer one back. Nest at most 7. */
 UMD_API void umd_record_scope_begin(void);
 UMD_API void umd_record_scope_end(void);
 /** Copies the thread's open record out and ends it as delivered (the peer owns its story now). False if none is open. */

@@ -293,6 +293,65 @@ static void test_destroy(void **state)
     assert_int_equal(info(env).reset_count, 0); /* a client's own wish is no failure */
 }
 
+/* Destroying a queue whose work the ring has, but not begun, waits for nobody: the work is taken back from behind another client's. */
+static void test_destroy_behind(void **state)
+{
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    uint32_t own[2] = {queue(env, DRM_PETREL_QUEUE_COPY, 0, 2), queue(env, DRM_PETREL_QUEUE_COPY, 0, 3)};
+    uint32_t t = syncobj(env, 0), u = syncobj(env, 0), third = queue(env, DRM_PETREL_QUEUE_COPY, 0, 4), v = syncobj(env, 0);
+    struct drm_petrel_wait w;
+    uint64_t ib = ib_begin(env);
+    ib_wait(env, VA_B, 1);
+    assert_int_equal(exec(env, s.q[0], ib, 0, 0, t, 1), 0);
+    assert_int_equal(wait_point(env, t, 1, 100000, &w), -ETIME);
+    for (uint32_t i = 0; i < 2; i++) { /* one after the other: the ring can be stopped more than once */
+        ib = ib_begin(env);
+        ib_fill(env, VA_A, 4096, 7);
+        assert_int_equal(exec(env, own[i], ib, 0, 0, u, i + 1), 0);
+        if (i == 1) {
+            ib = ib_begin(env);
+            ib_fill(env, VA_A + 4096, 4096, 8);
+            assert_int_equal(exec(env, third, ib, 0, 0, v, 1), 0);
+        }
+        assert_int_equal(queue_destroy(env, own[i]), 0);
+        assert_int_equal(wait_point(env, u, i + 1, FOREVER, &w), 0);
+        assert_int_equal(w.fence_error, -ECANCELED);
+        assert_int_equal(wait_point(env, t, 1, 100000, &w), -ETIME);
+    }
+    __atomic_store_n(s.pf, 1, __ATOMIC_RELEASE);
+    assert_int_equal(wait_point(env, t, 1, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, 0);
+    assert_int_equal(wait_point(env, v, 1, FOREVER, &w), 0); /* behind what was taken back */
+    assert_int_equal(w.fence_error, 0);
+    assert_int_equal(s.p[0], 0);
+    assert_int_equal(s.p[1024], 8);
+    assert_int_equal(info(env).reset_count, 0);
+}
+
+/* A timeline of many points that becomes ready all at once takes no more stack than a short one. */
+static void test_long_timeline(void **state)
+{
+    enum { POINTS = 200000, BATCH = 4000 };
+    static uint64_t points[BATCH];
+    static uint32_t handles[BATCH];
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    uint32_t never = syncobj(env, 0), t = syncobj(env, 0);
+    struct drm_petrel_wait w;
+    assert_int_equal(exec(env, s.q[0], ib_begin(env), never, 1, t, 1), 0);
+    for (uint64_t p = 2; p < POINTS; p += BATCH) {
+        for (uint32_t i = 0; i < BATCH; i++)
+            points[i] = p + i, handles[i] = t;
+        struct drm_syncobj_timeline_array args = {.handles = (uintptr_t)handles, .points = (uintptr_t)points, .count_handles = BATCH};
+        assert_int_equal(raw(env, DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, &args), 0);
+    }
+    assert_int_equal(wait_point(env, t, POINTS - 1, 0, &w), -ETIME);
+    assert_int_equal(signal_point(env, never, 1), 0);
+    assert_int_equal(wait_point(env, t, POINTS - 1, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, 0);
+}
+
 /* What a job waits for fails: it and all behind it are cancelled, and so is the queue until the client says that it knows. */
 static void test_dependency_fails(void **state)
 {
@@ -387,7 +446,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         THREADED(test_core), STEPPED(test_core), THREADED(test_timeline), THREADED(test_cross_queue), STEPPED(test_cross_queue),
         THREADED(test_stages), STEPPED(test_stages), STEPPED(test_first_look), STEPPED(test_pauses), STEPPED(test_priority), THREADED(test_queue_full), STEPPED(test_queue_full),
-        THREADED(test_destroy), STEPPED(test_destroy), THREADED(test_dependency_fails), STEPPED(test_dependency_fails),
+        THREADED(test_destroy), STEPPED(test_destroy), THREADED(test_dependency_fails), STEPPED(test_dependency_fails), 
+        STEPPED(test_destroy_behind), /* what is before it makes no progress, which a slow host's watchdog would end */
+        STEPPED(test_long_timeline),
         THREADED(test_close_in_flight), STEPPED(test_close_in_flight),
         THREADED(test_remove_in_flight), STEPPED(test_remove_in_flight),
     };

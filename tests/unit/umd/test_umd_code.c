@@ -57,7 +57,7 @@ static void good(void **state)
     (void)state;
     assert_int_equal(umd_code_parse(image, image_B, &c), UMD_SUCCESS);
     assert_int_equal(umd_code_relocate(image, image_B, &c, 0x10000000), UMD_SUCCESS);
-    assert_int_equal(c.kernel_count, 12);
+    assert_int_equal(c.kernel_count, 13);
     for (uint32_t i = 0; i < c.kernel_count; i++) {
         struct petrel_kernel_meta m;
         memcpy(&m, c.memory + c.kernels_at + i * sizeof(m), sizeof(m));
