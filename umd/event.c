@@ -11,18 +11,23 @@
 
 UMD_LOG_MODULE("umd.event");
 
+/* The record may still be ahead of the device. Nobody waits for that: its cell is used again when it is behind. No lock held. */
+static void mark_end(struct umd_context *ctx, struct umd_event_mark *mark)
+{
+    if (!mark->stream)
+        return;
+    umd_slot_retire(ctx, &mark->slot, mark->stream, mark->point);
+    umd_object_put(&mark->stream->obj);
+    *mark = (struct umd_event_mark){ 0 };
+}
+
 static void event_release(struct umd_object *obj)
 {
     struct umd_event *e = (struct umd_event *)obj;
-    struct umd_stream *s = e->stream;
 
-    /* The cell is used again: the time stamp must have been written by then. */
-    if (s && !atomic_load(&s->dying) && atomic_load(&s->done_point) < e->point)
-        umd_stream_idle(s);
-    umd_slot_give(e->ctx, &e->slot);
+    mark_end(e->ctx, &e->mark);
+    umd_slot_give(e->ctx, &e->spare);
     umd_mutex_fini(&e->lock);
-    if (s)
-        umd_object_put(&s->obj);
     if (obj->ctx)
         umd_context_disown(obj);
     umd_free(e);
@@ -37,7 +42,7 @@ static umdStatus event_create(struct umd_context *ctx, umdEvent *event_out)
     e->ctx = ctx;
     e->obj.release = event_release;
     umd_mutex_init(&e->lock, "umd event", 32);
-    umdStatus st = umd_slot_take(ctx, &e->slot);
+    umdStatus st = umd_slot_take(ctx, &e->spare); /* the first record needs no memory any more */
     if (st == UMD_SUCCESS)
         st = umd_handle_open(&e->obj, UMD_OBJ_EVENT);
     if (st < 0) {
@@ -102,10 +107,10 @@ static umdStatus event_get(umdEvent handle, struct umd_event **event_out)
 static umdStatus snapshot(struct umd_event *e, struct umd_stream **s_out, uint64_t *point_out)
 {
     umd_mutex_lock(&e->lock);
-    struct umd_stream *s = e->stream;
+    struct umd_stream *s = e->mark.stream;
     if (s)
         umd_object_ref(&s->obj);
-    *point_out = e->point;
+    *point_out = e->mark.point;
     umd_mutex_unlock(&e->lock);
     if (!s)
         return UMD_FAIL(UMD_ERR_WAIT_NOT_SUBMITTED, "event=0x%" PRIx64 " reason=\"never recorded\"", e->obj.handle);
@@ -113,7 +118,8 @@ static umdStatus snapshot(struct umd_event *e, struct umd_stream **s_out, uint64
     return UMD_SUCCESS;
 }
 
-static umdStatus record_locked(struct umd_event *e, struct umd_stream *s, uint64_t *point_out)
+/* Submits, and makes it the event's record. The stream's lock is held throughout, so that of two records in it the later one stays. */
+static umdStatus record_locked(struct umd_event *e, struct umd_stream *s, const struct umd_slot *slot, struct umd_event_mark *old_out)
 {
     struct umd_job job = { .kind = "event" };
     struct umd_cmd cmd;
@@ -121,11 +127,16 @@ static umdStatus record_locked(struct umd_event *e, struct umd_stream *s, uint64
     umdStatus st = umd_cmd_begin(s, 3, 0, &cmd);
     if (st < 0)
         return UMD_HOP(st);
-    umd_cmd_packet(&cmd, PETREL_OP_TIMESTAMP, &e->slot.va, 2);
+    umd_cmd_packet(&cmd, PETREL_OP_TIMESTAMP, &slot->va, 2);
     st = umd_cmd_submit(&cmd, &job, NULL);
     if (st < 0)
         return UMD_HOP(st);
-    *point_out = job.point;
+    /* Nothing below can fail. */
+    umd_object_ref(&s->obj);
+    umd_mutex_lock(&e->lock);
+    *old_out = e->mark;
+    e->mark = (struct umd_event_mark){ .slot = *slot, .stream = s, .point = job.point };
+    umd_mutex_unlock(&e->lock);
     return UMD_SUCCESS;
 }
 
@@ -160,21 +171,25 @@ static umdStatus with_both(umdEvent event, umdStream stream, event_work work)
 
 static umdStatus event_record(struct umd_event *e, struct umd_stream *s)
 {
-    uint64_t point = 0;
+    struct umd_event_mark old = { 0 };
+    umdStatus st = UMD_SUCCESS;
 
-    umd_mutex_lock(&s->lock);
-    umdStatus st = record_locked(e, s, &point);
-    st = umd_stream_unlock(s, st);
+    umd_mutex_lock(&e->lock);
+    struct umd_slot slot = e->spare;
+    e->spare = (struct umd_slot){ 0 };
+    umd_mutex_unlock(&e->lock);
+    if (!slot.va)
+        st = umd_slot_take(e->ctx, &slot);
     if (st < 0)
         return UMD_HOP(st);
-    umd_object_ref(&s->obj);
-    umd_mutex_lock(&e->lock);
-    struct umd_stream *old = e->stream;
-    e->stream = s;
-    e->point = point;
-    umd_mutex_unlock(&e->lock);
-    if (old)
-        umd_object_put(&old->obj);
+    umd_mutex_lock(&s->lock);
+    st = record_locked(e, s, &slot, &old);
+    st = umd_stream_unlock(s, st);
+    if (st < 0) {
+        umd_slot_give(e->ctx, &slot); /* nothing was queued: the event is as it was */
+        return UMD_HOP(st);
+    }
+    mark_end(e->ctx, &old);
     return UMD_SUCCESS;
 }
 
@@ -195,8 +210,8 @@ static umdStatus wait_for_event(struct umd_event *e, struct umd_stream *s)
     umdStatus st = UMD_SUCCESS;
 
     umd_mutex_lock(&e->lock);
-    source = e->stream;
-    point = e->point;
+    source = e->mark.stream;
+    point = e->mark.point;
     if (source)
         umd_object_ref(&source->obj);
     umd_mutex_unlock(&e->lock);
@@ -222,7 +237,8 @@ umdStatus umdStreamWaitEvent(umdStream stream, umdEvent event)
     return umd_call_leave(&call, st);
 }
 
-static umdStatus event_wait(struct umd_event *e, uint64_t timeout_ns, bool query)
+/* ns_out: NULL, or for the time of a record that was reached. */
+static umdStatus event_wait(struct umd_event *e, uint64_t timeout_ns, bool query, uint64_t *ns_out)
 {
     struct umd_stream *s = NULL;
     uint64_t point = 0;
@@ -234,6 +250,14 @@ static umdStatus event_wait(struct umd_event *e, uint64_t timeout_ns, bool query
     if (st < 0)
         return UMD_HOP(st);
     st = umd_stream_wait(s, point, timeout_ns, query, true);
+    if (st == UMD_SUCCESS && ns_out) {
+        umd_mutex_lock(&e->lock);
+        if (e->mark.stream == s && e->mark.point == point)
+            *ns_out = *e->mark.slot.host;
+        else
+            st = UMD_STATUS_NOT_READY; /* recorded anew meanwhile: the cell is another's by now */
+        umd_mutex_unlock(&e->lock);
+    }
     umd_object_put(&s->obj);
     return st < 0 ? UMD_HOP(st) : st;
 }
@@ -246,7 +270,7 @@ static umdStatus event_wait_by_handle(umdEvent event, uint64_t timeout_ns, bool 
     if (st < 0)
         return st;
     umd_device_poll(e->ctx->dev);
-    st = event_wait(e, timeout_ns, query);
+    st = event_wait(e, timeout_ns, query, NULL);
     umd_object_put(&e->obj);
     return st;
 }
@@ -275,13 +299,14 @@ static umdStatus elapsed(struct umd_event *start, struct umd_event *end, uint64_
 {
     if (start->ctx != end->ctx)
         return UMD_FAIL(UMD_ERR_HANDLE_CONTEXT, "argument=end context=%" PRIu64 " start_context=%" PRIu64, end->ctx->id, start->ctx->id);
-    umdStatus st = event_wait(start, 0, true);
+    uint64_t a = 0, b = 0;
+
+    umdStatus st = event_wait(start, 0, true, &a);
     if (st)
         return st < 0 ? UMD_HOP(st) : st;
-    st = event_wait(end, 0, true);
+    st = event_wait(end, 0, true, &b);
     if (st)
         return st < 0 ? UMD_HOP(st) : st;
-    uint64_t a = *start->slot.host, b = *end->slot.host;
     if (b < a)
         return UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=end reason=\"before start\" start_ns=%" PRIu64 " end_ns=%" PRIu64, a, b);
     *ns_out = b - a;

@@ -9,6 +9,7 @@
 #include "context.h"
 #include "error.h"
 #include "library.h"
+#include "stream.h"
 
 UMD_LOG_MODULE("umd.mem");
 
@@ -482,9 +483,11 @@ static umdStatus slots_grow(struct umd_context *ctx)
     uint32_t pages = m->slot_page_count + 1;
     struct umd_bo *page_list = umd_alloc(pages * sizeof(*page_list));
     uint64_t *free_list = page_list ? umd_alloc(pages * SLOTS_PER_PAGE * sizeof(*free_list)) : NULL;
-    if (!free_list) {
+    struct umd_retired_slot *retired = free_list ? umd_alloc(pages * SLOTS_PER_PAGE * sizeof(*retired)) : NULL; /* to retire cannot fail */
+    if (!retired) {
         umd_mutex_unlock(&ctx->mem_lock);
         umd_free(page_list);
+        umd_free(free_list);
         st = UMD_ERR_MEM_HOST_ALLOC_FAILED;
         umd_error_keep(st, umd_bo_destroy(ctx, &page));
         return UMD_HOP(st);
@@ -493,10 +496,14 @@ static umdStatus slots_grow(struct umd_context *ctx)
         memcpy(page_list, m->slot_pages, m->slot_page_count * sizeof(*page_list));
     if (m->slots_free_count)
         memcpy(free_list, m->slots_free, m->slots_free_count * sizeof(*free_list));
+    if (m->slots_retired_count)
+        memcpy(retired, m->slots_retired, m->slots_retired_count * sizeof(*retired));
     umd_free(m->slot_pages);
     umd_free(m->slots_free);
+    umd_free(m->slots_retired);
     m->slot_pages = page_list;
     m->slots_free = free_list;
+    m->slots_retired = retired;
     m->slot_pages[m->slot_page_count] = page;
     for (uint32_t i = SLOTS_PER_PAGE; i-- > 0;)
         m->slots_free[m->slots_free_count++] = (uint64_t)m->slot_page_count << 16 | i;
@@ -505,12 +512,72 @@ static umdStatus slots_grow(struct umd_context *ctx)
     return UMD_SUCCESS;
 }
 
+/* What has ended is free again. A stream: all of its own leave the list. */
+static void collect_locked(struct umd_memory *m, const struct umd_stream *gone)
+{
+    for (uint32_t i = 0; i < m->slots_retired_count;) {
+        const struct umd_retired_slot r = m->slots_retired[i];
+        const bool ended = umd_stream_ended(r.stream, r.point);
+        if (!ended && r.stream != gone) {
+            i++;
+            continue;
+        }
+        if (ended)
+            m->slots_free[m->slots_free_count++] = r.key;
+        m->slots_retired[i] = m->slots_retired[--m->slots_retired_count];
+    }
+}
+
+/* The first and the last point of a retired cell, of the stream with the lowest number above *above_io. NULL: there is none. */
+static struct umd_stream *retired_of(struct umd_context *ctx, uint32_t *above_io, uint64_t *first_out, uint64_t *last_out)
+{
+    const struct umd_memory *m = &ctx->mem;
+    struct umd_stream *s;
+
+    umd_mutex_lock(&ctx->mem_lock);
+    do {
+        s = NULL;
+        *first_out = UINT64_MAX;
+        *last_out = 0;
+        for (uint32_t i = 0; i < m->slots_retired_count; i++)
+            if (m->slots_retired[i].stream->number > *above_io && (!s || m->slots_retired[i].stream->number < s->number))
+                s = m->slots_retired[i].stream;
+        for (uint32_t i = 0; s && i < m->slots_retired_count; i++)
+            if (m->slots_retired[i].stream == s) {
+                const uint64_t point = m->slots_retired[i].point;
+                *first_out = point < *first_out ? point : *first_out;
+                *last_out = point > *last_out ? point : *last_out;
+            }
+        if (s)
+            *above_io = s->number;
+    } while (s && !umd_object_tryref(&s->obj)); /* it is going, and its cells with it */
+    umd_mutex_unlock(&ctx->mem_lock);
+    return s;
+}
+
+/* Asks the kernel driver what has ended meanwhile. True: something has. No lock held. */
+static bool poll_retired(struct umd_context *ctx)
+{
+    uint64_t first, last;
+    uint32_t above = 0;
+    struct umd_stream *s;
+    bool any = false;
+
+    while ((s = retired_of(ctx, &above, &first, &last))) {
+        any = umd_stream_poll(s, last) || umd_stream_poll(s, first) || any;
+        umd_object_put(&s->obj);
+    }
+    return any;
+}
+
 umdStatus umd_slot_take(struct umd_context *ctx, struct umd_slot *slot_out)
 {
     struct umd_memory *m = &ctx->mem;
 
     for (;;) {
         umd_mutex_lock(&ctx->mem_lock);
+        if (!m->slots_free_count)
+            collect_locked(m, NULL);
         if (m->slots_free_count) {
             uint64_t key = m->slots_free[--m->slots_free_count];
             const struct umd_bo *page = &m->slot_pages[key >> 16];
@@ -520,6 +587,8 @@ umdStatus umd_slot_take(struct umd_context *ctx, struct umd_slot *slot_out)
             return UMD_SUCCESS;
         }
         umd_mutex_unlock(&ctx->mem_lock);
+        if (poll_retired(ctx))
+            continue; /* there is one now, unless another thread was faster */
         umdStatus st = slots_grow(ctx);
         if (st < 0)
             return UMD_HOP(st);
@@ -534,6 +603,27 @@ void umd_slot_give(struct umd_context *ctx, struct umd_slot *slot)
     ctx->mem.slots_free[ctx->mem.slots_free_count++] = slot->key;
     umd_mutex_unlock(&ctx->mem_lock);
     *slot = (struct umd_slot){ 0 };
+}
+
+void umd_slot_retire(struct umd_context *ctx, struct umd_slot *slot, struct umd_stream *s, uint64_t point)
+{
+    struct umd_memory *m = &ctx->mem;
+
+    if (umd_stream_ended(s, point)) {
+        umd_slot_give(ctx, slot);
+        return;
+    }
+    umd_mutex_lock(&ctx->mem_lock);
+    m->slots_retired[m->slots_retired_count++] = (struct umd_retired_slot){ .key = slot->key, .stream = s, .point = point };
+    umd_mutex_unlock(&ctx->mem_lock);
+    *slot = (struct umd_slot){ 0 };
+}
+
+void umd_slots_forget(struct umd_context *ctx, struct umd_stream *s)
+{
+    umd_mutex_lock(&ctx->mem_lock);
+    collect_locked(&ctx->mem, s);
+    umd_mutex_unlock(&ctx->mem_lock);
 }
 
 void umd_memory_fini(struct umd_context *ctx)
@@ -551,10 +641,12 @@ void umd_memory_fini(struct umd_context *ctx)
         UMD_LOG(UMD_LOG_INFO, "freed with the context count=%u size_B=%" PRIu64, leaked, leaked_B);
     while (m->readback_count)
         umd_bo_destroy(ctx, &m->readback[--m->readback_count]);
+    assert(!m->slots_retired_count); /* all streams are gone */
     for (uint32_t i = 0; i < m->slot_page_count; i++)
         umd_bo_destroy(ctx, &m->slot_pages[i]);
     umd_free(m->slot_pages);
     umd_free(m->slots_free);
+    umd_free(m->slots_retired);
     umd_free(m->live);
     *m = (struct umd_memory){ 0 };
 }

@@ -9,6 +9,7 @@
 #include <umd/umd.h>
 
 struct umd_context;
+struct umd_stream;
 
 /** A GEM buffer, perhaps bound to addresses and mapped to the host. */
 struct umd_bo {
@@ -39,6 +40,9 @@ struct umd_alloc_entry {
 struct umd_freed { uint64_t va, size_B, when_ns; uint32_t tid; };
 enum { UMD_FREED_KEPT = 256, UMD_READBACK_KEPT = 4, UMD_READBACK_B = 256 * 1024 };
 
+/** A stream takes its own out before it goes: none outlives it, and none holds it. */
+struct umd_retired_slot { uint64_t key; struct umd_stream *stream; uint64_t point; };
+
 struct umd_memory {
     struct umd_alloc_entry **live;              /* by address */
     uint32_t count, capacity;
@@ -50,6 +54,8 @@ struct umd_memory {
     uint32_t slot_page_count;
     uint64_t *slots_free;                       /* page << 16 | index */
     uint32_t slots_free_count;
+    struct umd_retired_slot *slots_retired;     /* given back, but not written for the last time yet */
+    uint32_t slots_retired_count;
 };
 void umd_memory_fini(struct umd_context *ctx);
 
@@ -76,5 +82,9 @@ void umd_readback_give(struct umd_context *ctx, struct umd_bo *bo);
 struct umd_slot { uint64_t va; volatile uint64_t *host; uint64_t key; };
 UMD_MUST_CHECK umdStatus umd_slot_take(struct umd_context *ctx, struct umd_slot *slot_out);
 void umd_slot_give(struct umd_context *ctx, struct umd_slot *slot);
+/** As umd_slot_give, of a cell that work up to a point of the stream may write: it is not used again before that has ended. Never waits. */
+void umd_slot_retire(struct umd_context *ctx, struct umd_slot *slot, struct umd_stream *stream, uint64_t point);
+/** The stream goes: what it may still write, if it is not known to have ended, is not used again for the life of the context. */
+void umd_slots_forget(struct umd_context *ctx, struct umd_stream *stream);
 
 #endif

@@ -84,6 +84,7 @@ static void stream_release(struct umd_object *obj)
     struct umd_stream *s = (struct umd_stream *)obj;
 
     destroy_queue(s);
+    umd_slots_forget(s->ctx, s);
     umd_bo_destroy(s->ctx, &s->ring);
     destroy_syncobj(s);
     if (obj->handle)
@@ -294,6 +295,8 @@ static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
         note_done(s, point);
     return ended;
 }
+
+bool umd_stream_poll(struct umd_stream *s, uint64_t point) { return await(s, point, 0); }
 
 static void pause_host(uint32_t ms)
 {

@@ -74,6 +74,8 @@ UMD_MUST_CHECK umdStatus umd_stream_unlock(struct umd_stream *s, umdStatus st);
 UMD_MUST_CHECK umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout_ns, bool query, bool for_event);
 /** All up to the point is known to have ended, well or not. */
 bool umd_stream_ended(struct umd_stream *s, uint64_t point);
+/** As umd_stream_ended, and asks the kernel driver, without waiting. No lock held. */
+bool umd_stream_poll(struct umd_stream *s, uint64_t point);
 /** All up to the point is known to have ended well. */
 bool umd_stream_ended_well(struct umd_stream *s, uint64_t point);
 /** What has been submitted so far may not all end well. */

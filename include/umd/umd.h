@@ -166,8 +166,13 @@ UMD_API UMD_MUST_CHECK umdStatus umdStreamWaitEvent(umdStream stream, umdEvent e
 
 /** Codes: UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventCreate(umdContext context, umdEvent *event_out);
+/** Never waits, and ends nothing: work and waits that use its record go on as they would. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventDestroy(umdEvent event);
-/** Codes: UMD_ERR_SUBMIT_*. */
+/**
+ * Marks this point of the stream, in place of the event's last record: that one, reached or not, has no say any more in what the event tells.
+ * Of records by several threads in one stream the one behind the others stays. On failure the last record stays.
+ * Codes: UMD_ERR_SUBMIT_*; UMD_ERR_MEM_* where an event is recorded anew.
+ */
 UMD_API UMD_MUST_CHECK umdStatus umdEventRecord(umdEvent event, umdStream stream);
 /** Never waits. Codes: those of umdStreamQuery; UMD_ERR_WAIT_NOT_SUBMITTED for an event that was never recorded. */
 UMD_API UMD_MUST_CHECK umdStatus umdEventQuery(umdEvent event);
