@@ -251,35 +251,56 @@ static void expect_all(struct umd_device *dev)
     umd_mutex_unlock(&dev->lock);
 }
 
+/* The context with the lowest id above *above_io, referenced. NULL: none is left. They come and go meanwhile; each older one is met once. */
+static struct umd_context *next_context(struct umd_device *dev, uint64_t *above_io)
+{
+    struct umd_context *next;
+
+    umd_mutex_lock(&dev->lock);
+    do {
+        next = NULL;
+        for (struct umd_context *c = dev->contexts; c; c = c->next)
+            if (c->id > *above_io && (!next || c->id < next->id))
+                next = c;
+        if (next)
+            *above_io = next->id;
+    } while (next && !umd_object_tryref(&next->obj));
+    umd_mutex_unlock(&dev->lock);
+    return next;
+}
+
+/* As next_context, of the streams of a context. */
+static struct umd_stream *next_stream(struct umd_context *ctx, uint32_t *above_io)
+{
+    struct umd_stream *next;
+
+    umd_mutex_lock(&ctx->lock);
+    do {
+        next = NULL;
+        for (struct umd_object *o = ctx->children; o; o = o->next) {
+            struct umd_stream *s = (struct umd_stream *)o;
+            if (o->type == UMD_OBJ_STREAM && s->number > *above_io && (!next || s->number < next->number))
+                next = s;
+        }
+        if (next)
+            *above_io = next->number;
+    } while (next && !umd_object_tryref(&next->obj));
+    umd_mutex_unlock(&ctx->lock);
+    return next;
+}
+
 /* Every context of the device is told. False: none of them has a callback. */
 static bool notify_all(struct umd_device *dev, const umdErrorDetail *d)
 {
+    struct umd_context *ctx;
     uint64_t told = 0;
     bool any = false;
 
-    for (;;) { /* contexts come and go meanwhile; each older one is told once, in order of ids */
-        struct umd_context *next = NULL;
-        umd_mutex_lock(&dev->lock);
-        for (struct umd_context *c = dev->contexts; c; c = c->next)
-            if (c->id > told && (!next || c->id < next->id))
-                next = c;
-        if (next) {
-            told = next->id;
-            if (!umd_object_tryref(&next->obj))
-                next = NULL;
-            else
-                umd_mutex_unlock(&dev->lock);
-        } else {
-            umd_mutex_unlock(&dev->lock);
-            return any;
-        }
-        if (!next) {
-            umd_mutex_unlock(&dev->lock);
-            continue;
-        }
-        any = umd_context_notify(next, d) || any;
-        umd_object_put(&next->obj);
+    while ((ctx = next_context(dev, &told))) {
+        any = umd_context_notify(ctx, d) || any;
+        umd_object_put(&ctx->obj);
     }
+    return any;
 }
 
 /* What no call returns is at its end with the callbacks, or with the log. */
@@ -320,24 +341,17 @@ static void note_completed(const char *what, const umdErrorDetail *before, const
                     added + strspn(added, " "));
 }
 
-void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
+/* ctx, stream: what the event is about, NULL where it is not known or not there any more. */
+static void handle_event(struct umd_device *dev, const struct drm_petrel_event *ev, struct umd_context *ctx, struct umd_stream *stream)
 {
-    struct umd_context *ctx = ev->context_id ? find_context(dev, ev->context_id) : NULL;
-    struct umd_stream *stream = ctx ? find_stream(ctx, ev->queue_id) : NULL;
     struct umd_location at;
     struct umd_job job;
     struct scene sc = { .ctx = ctx, .stream = stream, .event = ev };
-    const uint64_t callers_context = umd_record_get_context(); /* stepped: events come inside calls of other contexts */
     umdErrorDetail d = ev->record;
 
-    umd_record_set_context(ev->context_id);
     repair(&d, ev);
     if (stream && umd_stream_find_job(stream, ev->cmdbuf_id, 0, &job))
         sc.job = &job;
-    if (stream && !sc.job && ev->base.type == DRM_PETREL_EVENT_CANCELLED) { /* of a queue that is gone, whose id this stream has now */
-        umd_object_put(&stream->obj);
-        sc.stream = stream = NULL;
-    }
     if (ctx && ev->pc && umd_module_locate(ctx, ev->pc, &at))
         sc.at = &at;
     complete(&d, &sc);
@@ -361,6 +375,119 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
     } else {
         umd_record_drop(&d, "its context is gone");
     }
+}
+
+/* ---- Events that were dropped ---- */
+
+/*
+ * A failure is told once, by its event, or from the state of its queue where events were dropped: the event may have been behind those, and come yet.
+ * in_place: from the state of the queue. A context is banned once, for the first of its failures.
+ */
+static bool is_news(struct umd_context *ctx, struct umd_stream *s, const umdErrorDetail *d, bool in_place)
+{
+    const bool ban = is_context_failure(d->code);
+    umdRecordId *noticed = ban ? &ctx->noticed : s ? &s->noticed : NULL;
+
+    if (!noticed)
+        return true;
+    umd_mutex_lock(&ctx->dev->state_lock);
+    const bool news = !umd_same_record(noticed, &d->id);
+    if (!ban || in_place || !noticed->seq)
+        *noticed = d->id;
+    umd_mutex_unlock(&ctx->dev->state_lock);
+    return news;
+}
+
+/* False: the stream is being destroyed, and its queue's id may be another queue's by now; or the driver does not say. */
+static bool query_queue(struct umd_stream *s, struct drm_petrel_queue_query *q)
+{
+    *q = (struct drm_petrel_queue_query){ .queue_id = s->queue_id };
+    if (atomic_load(&s->dying))
+        return false;
+    umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_QUEUE_QUERY, q);
+    if (st < 0)
+        UMD_ABSORB(st, "what became of the queue is told by the calls that use it");
+    return st == UMD_SUCCESS && !atomic_load(&s->dying) && (q->state == DRM_PETREL_QUEUE_BANNED || q->state == DRM_PETREL_QUEUE_CANCELLED);
+}
+
+/* What is known of a failure whose record this process does not have, or not any more. It keeps its id: the kernel driver knows it by that. */
+static void describe_unknown(umdErrorDetail *d, const struct umd_stream *s, const struct drm_petrel_queue_query *q)
+{
+    *d = (umdErrorDetail){
+        .size_B = sizeof(*d), .code = q->code, .origin_code = q->code, .id = q->record, .context_id = s->ctx->id,
+        .mono_ns = umd_sys()->mono_ns(), .advice = umdStatusAdvice((umdStatus)q->code), .func = "describe_unknown", .file = "error.c",
+        .module = "umd.error", .text = "The event that told of the failure was dropped, and its record is not known here.",
+    };
+    add_figure(d, "queue=%u jobs_failed=%" PRIu64 " jobs_cancelled=%" PRIu64 " event=dropped", s->queue_id, (uint64_t)q->jobs_failed,
+               (uint64_t)q->jobs_cancelled);
+}
+
+static uint64_t figure_of(const umdErrorDetail *d, const char *key)
+{
+    umdFigure f;
+
+    return umdErrorDetailFigure(d, key, &f) && f.kind == UMD_FIGURE_UINT ? f.uint_value : 0;
+}
+
+/* Goes the way of the event that should have come. */
+static void tell_in_place(struct umd_stream *s, const struct drm_petrel_queue_query *q)
+{
+    struct umd_context *ctx = s->ctx;
+    struct drm_petrel_event ev = { .context_id = ctx->id, .record = { .size_B = sizeof(ev.record) } };
+
+    if (umdGetErrorDetailById(q->record, &ev.record) != UMD_SUCCESS || ev.record.code != q->code)
+        describe_unknown(&ev.record, s, q);
+    const bool cancelled = q->state == DRM_PETREL_QUEUE_CANCELLED && q->code == UMD_ERR_EXEC_CANCELLED;
+    ev.base = (struct drm_event){ .type = cancelled ? DRM_PETREL_EVENT_CANCELLED : DRM_PETREL_EVENT_ERROR, .length = sizeof(ev) };
+    ev.queue_id = (uint32_t)figure_of(&ev.record, "queue"); /* a ban stops all queues of the context: of whose job is it? */
+    ev.job_id = figure_of(&ev.record, "job");
+    ev.cmdbuf_id = figure_of(&ev.record, "cmdbuf");
+    ev.pc = figure_of(&ev.record, "pc");
+    struct umd_stream *guilty = ev.queue_id == s->queue_id ? s : find_stream(ctx, ev.queue_id);
+    if (is_news(ctx, guilty, &ev.record, true))
+        handle_event(ctx->dev, &ev, ctx, guilty);
+    if (guilty && guilty != s)
+        umd_object_put(&guilty->obj);
+}
+
+/* Which were dropped nobody can say. What matters for good is in the state of the queues: each is asked, and what is news is told. */
+static void reconcile(struct umd_device *dev, const umdErrorDetail *overflow)
+{
+    struct drm_petrel_queue_query q;
+    struct umd_context *ctx;
+    struct umd_stream *s;
+    uint64_t id = 0;
+
+    UMD_LOG(UMD_LOG_WARN, "events dropped, the state of each queue tells what failed dropped=%" PRIu64, figure_of(overflow, "dropped"));
+    while ((ctx = next_context(dev, &id))) {
+        uint32_t number = 0;
+        umd_record_set_context(ctx->id);
+        while (!atomic_load(&ctx->dying) && (s = next_stream(ctx, &number))) {
+            if (!umd_device_is_lost(dev) && query_queue(s, &q))
+                tell_in_place(s, &q);
+            umd_object_put(&s->obj);
+        }
+        umd_object_put(&ctx->obj);
+    }
+}
+
+void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
+{
+    struct umd_context *ctx = ev->context_id ? find_context(dev, ev->context_id) : NULL;
+    struct umd_stream *stream = ctx ? find_stream(ctx, ev->queue_id) : NULL;
+    const uint64_t callers_context = umd_record_get_context(); /* stepped: events come inside calls of other contexts */
+    const bool failure = ev->base.type == DRM_PETREL_EVENT_ERROR || ev->base.type == DRM_PETREL_EVENT_CANCELLED;
+    struct umd_job job;
+
+    umd_record_set_context(ev->context_id);
+    if (stream && ev->base.type == DRM_PETREL_EVENT_CANCELLED && !umd_stream_find_job(stream, ev->cmdbuf_id, 0, &job)) {
+        umd_object_put(&stream->obj); /* of a queue that is gone, whose id this stream has now */
+        stream = NULL;
+    }
+    if (ev->base.type == DRM_PETREL_EVENT_OVERFLOW)
+        reconcile(dev, &ev->record);
+    else if (!ctx || !failure || is_news(ctx, stream, &ev->record, false))
+        handle_event(dev, ev, ctx, stream);
     if (stream)
         umd_object_put(&stream->obj);
     if (ctx)

@@ -41,6 +41,7 @@ struct umd_stream {
     _Atomic(uint64_t) done_point;    /* known to have ended */
     _Atomic(uint64_t) bad_point;     /* up to here not all ended well: the kernel driver is asked about each point */
     struct umd_failures failures;
+    umdRecordId noticed;             /* the last cancellation that came as an event, or in place of one; under state_lock of the device */
 };
 
 UMD_MUST_CHECK umdStatus umd_stream_get(umdStream handle, struct umd_stream **stream_out);
