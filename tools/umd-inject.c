@@ -40,6 +40,8 @@ static int list_json(void)
 
 static int check(const char *spec)
 {
+    if (!*spec)
+        return tool_usage("the specification is empty");
     const char *file = tool_fault_file(spec, true);
     umdErrorDetail d = { .size_B = sizeof(d) };
     umdStatus st = file ? umd_fault_plan_load(file) : umd_fault_plan_set(spec);
@@ -50,7 +52,7 @@ static int check(const char *spec)
     }
     text_clean(d.figures);
     tool_say("%s: %s", umdStatusName(st), have ? d.figures : umdStatusString(st));
-    return EXIT_USAGE;
+    return umdStatusRangeOf(st) == UMD_RANGE_RESOURCE ? EXIT_ENVIRONMENT : EXIT_USAGE;
 }
 
 static int run(const struct tool_line *line, void *options)
@@ -92,7 +94,7 @@ static const struct tool inject = {
             "  umd-inject list\n"
             "  umd-inject check 'hw.cu.hang[nth=40]=fire; kmd.vram.alloc=5%3*fail'\n"
             "\nEnvironment: PETREL_RANK for rules with rank=; UMD_LOG_CONSOLE for the log on the console. See docs/environment.md.\n"
-            "\nExit status: 0 done, 1 usage or a mistake in the specification, 2 the output could not be written.\n",
+            "\nExit status: 0 done, 1 usage or a mistake in the specification, 2 a file could not be read or the output not be written.\n",
 };
 
 const enum tool_env tool_env = TOOL_ENV_TAKE_FILES;

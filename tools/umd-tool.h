@@ -85,6 +85,9 @@ bool tool_decimal(const char *option, const char *text, double max, double *out)
  */
 const char *tool_fault_file(const char *text, bool command_line);
 
+/* Path of an installed or just built code object ("mlp.elf"), wherever the installation is; false with the places looked at in `out`. */
+bool tool_kernel_path(const char *name, char *out, uint32_t out_B);
+
 /* ---- Completion: for tool.complete ---- */
 
 /* Offers a text, if it begins with what is there. */

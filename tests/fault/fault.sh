@@ -156,7 +156,7 @@ output)
 signal)
     : >out
     python3 - "$train" "$carrier" 2>err <<'PY' || die "a signal did not do what it should"
-import json, os, signal, struct, subprocess, sys
+import json, os, signal, subprocess, sys, time
 
 def start(ignored, *more):
     def set_up():
@@ -183,19 +183,15 @@ for sig, ignored in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, None)):
     assert len(lines) > 5 and all(json.loads(l) for l in lines) and any('"Body":"library ends' in l for l in lines), lines[-2:]
     assert sorted(n for n in os.listdir(".") if n.startswith("report")) == ["report.json"]
 
-# Before the device is there: the images come through a pipe, which is opened once signals are caught.
-os.mkdir("set")
-os.mkfifo("set/train-images-idx3-ubyte")
-def idx(name, magic, count, dims, size):
-    with open("set/" + name, "wb") as f:
-        f.write(struct.pack(">II%dI" % len(dims), magic, count, *dims) + bytes(count * size))
-for name in ("train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"):
-    idx(name, 0x801, 64, (), 1)
-idx("t10k-images-idx3-ubyte", 0x803, 64, (28, 28), 784)
-p = subprocess.Popen([sys.argv[1], "mlp", "--carrier", sys.argv[2], "--data", "set"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-with open("set/train-images-idx3-ubyte", "wb") as f:
-    p.send_signal(signal.SIGINT)
-    f.write(struct.pack(">IIII", 0x803, 64, 28, 28) + bytes(64 * 784))
+# Before the device is there: signals are caught from before the images are made on, and these are many.
+p = subprocess.Popen([sys.argv[1], "mlp", "--carrier", sys.argv[2], "--train-size", "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                     text=True)
+def catches(pid, sig):
+    caught = [l for l in open("/proc/%d/status" % pid) if l.startswith("SigCgt:")][0].split()[1]
+    return int(caught, 16) >> (sig - 1) & 1
+while not catches(p.pid, signal.SIGINT) and p.poll() is None:
+    time.sleep(0.001)
+p.send_signal(signal.SIGINT)
 _, err = p.communicate()
 assert p.returncode == -signal.SIGINT and err == "umd-train: stopped by SIGINT before the device was brought up\n", (p.returncode, err)
 
@@ -312,6 +308,38 @@ compiler)
         tool 2 "$source/tools/petrel-cc" -o $out o.c
         one_line; says err "^petrel-cc: cannot write $out: "
     done
+    # What cannot be read, before anything is compiled; what cannot be written, whichever output it is.
+    for names in 'none.c' 'o.c none.c' 'o.c none.o' '-c none.c'; do
+        # shellcheck disable=SC2086
+        tool 2 "$source/tools/petrel-cc" -v $names
+        one_line; says err '^petrel-cc: none\.[co] cannot be read: No such file or directory$'
+    done
+    mkdir folder.c
+    tool 2 "$source/tools/petrel-cc" folder.c; one_line; says err '^petrel-cc: folder\.c cannot be read: it is a directory$'
+    rmdir folder.c
+    tool 2 "$source/tools/petrel-cc" -c -o /dev/full o.c
+    one_line; says err '^petrel-cc: cannot write /dev/full: No space left on device$'
+    tool 2 "$source/tools/petrel-cc" -M /dev/full -o k.pco o.c
+    one_line; says err '^petrel-cc: cannot write /dev/full: No space left on device$'
+    if unshare -rm mount -t tmpfs none folder 2>err; then
+        for names in '-o folder/k.pco' '-c -o folder/k.o' '-o k.pco -M folder/k.d'; do
+            # shellcheck disable=SC2016,SC2086
+            tool 2 unshare -rm sh -c 'mount -t tmpfs -o ro none folder && "$@"' sh "$source/tools/petrel-cc" $names o.c
+            one_line; says err '^petrel-cc: cannot write folder/k\.[a-z]*: Read-only file system$'
+        done
+    fi
+    for option in --help -h --version -V; do
+        to=/dev/full
+        tool 2 "$source/tools/petrel-cc" $option
+        one_line; says err '^petrel-cc: standard output could not be written: No space left on device$'
+        to=out
+        # shellcheck disable=SC2016
+        tool 2 sh -c '"$@" >&-' sh "$source/tools/petrel-cc" $option
+        one_line; says err '^petrel-cc: standard output could not be written: Bad file descriptor$'
+        tool 0 "$source/tools/petrel-cc" $option; silent
+        says out '^(Usage: )?petrel-cc '
+    done
+    tool 0 "$source/tools/petrel-cc" -h; says out '^Exit status: 0 done, 1 usage'
     rm o.c same.c hard.c
     only broken folder
     PETREL_CLANG='' PETREL_LLD='' tool 0 "$source/tools/petrel-cc" -o k.pco "$source/tests/install/outside_kernel.c"
@@ -397,7 +425,10 @@ plan)
     [ -s plan.1 ] || die "the log should have moved what was there"
     rm -f plan plan.1 hard plan.log plan.json
     run 2 --faults @nowhere; one_line; says err '^umd-train: the fault file nowhere cannot be read: No such file'
-    tool 1 "$built/umd-inject" check @nowhere; one_line; says err 'RES_FILE.*nowhere'
+    for file in @nowhere /nowhere /etc @/etc; do
+        tool 2 "$built/umd-inject" check $file; one_line; says err "RES_FILE.*path=\"${file#@}\""
+    done
+    tool 1 "$built/umd-inject" check ''; one_line; says err '^umd-inject: the specification is empty; '
     # A mistake in the plan or the levels moves no log away.
     echo kept >log
     run 1 --log log --faults 'hw.cu.hng=fire'; one_line
@@ -542,7 +573,8 @@ files)
         printf "$bytes" >faults
         run 2 --faults faults; one_line; says err '^umd-train: the fault file faults is not a text file$'
         to=out
-        tool 1 "$built/umd-inject" check faults; one_line
+        case $bytes in *000*) want=2 ;; *) want=1 ;; esac # no text file, or a mistake in one
+        tool $want "$built/umd-inject" check faults; one_line
         ! LC_ALL=C grep -q "[^ -~]" err || die "raw bytes on stderr"
     done
     printf '# nothing\n\n' >faults
@@ -579,7 +611,7 @@ environment)
 version)
     version=$(sed -n "s/^ *version: '\([^']*\)'.*/\1/p" "$source/meson.build" | head -n 1)
     to=out
-    for command in "$train" "$built/umd-info" "$built/umd-inject" "$source/tools/quickstart" "$source/tools/check"; do
+    for command in "$train" "$built/umd-info" "$built/umd-inject" "$source/tools/petrel-cc" "$source/tools/quickstart" "$source/tools/check"; do
         tool 0 "$command" --version
         silent; says out "^$(basename "$command") $version\$"
     done ;;
@@ -600,6 +632,17 @@ input)
     printf '\000\000\010\001\000\000\000\004' >train-labels-idx1-ubyte
     run 2 --data . --report report.json; one_line; says err 'train-images-idx3-ubyte: is truncated'
     says report.json '"exit_status": *2' 'train-images-idx3-ubyte: is truncated'
+    only train-images-idx3-ubyte train-labels-idx1-ubyte report.json
+    : >train-images-idx3-ubyte
+    run 2 --data .; one_line; says err 'is truncated: 16 bytes of header expected, 0 found$'
+    # Nobody writes to the pipe, and nobody is waited for.
+    rm train-images-idx3-ubyte
+    mkfifo train-images-idx3-ubyte
+    run 2 --data .; one_line; says err 'train-images-idx3-ubyte: cannot be read: it is a device, pipe or socket, not a regular file$'
+    for faults in @train-images-idx3-ubyte /dev/null; do
+        run 2 --faults $faults; one_line; says err "^umd-train: the fault file ${faults#@} cannot be read: it is a device, pipe or socket, not a regular file\$"
+    done
+    run 2 --faults @.; one_line; says err '^umd-train: the fault file \. cannot be read: it is a directory$'
     only train-images-idx3-ubyte train-labels-idx1-ubyte report.json
     status=0; "$train" perceptron >out 2>err || status=$?
     [ "$status" -eq 1 ] || die "an unknown workload must be a usage error"

@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "digits.h"
+#include "input.h"
 
 _Static_assert(DIGITS_PIXELS == DATASET_PIXELS && DIGITS_CLASSES == DATASET_CLASSES, "one shape for all sources");
 
@@ -111,10 +112,12 @@ static bool idx_read(struct idx *x, void *buf, uint32_t n, const char *what)
 /* Looks at the first bytes, which stay to be read. */
 static bool idx_begin(struct idx *x)
 {
-    x->file = fopen(x->path, "rbe");
+    const char *why;
+
+    x->file = input_open(x->path, &why);
     if (!x->file)
-        return IDX_FAIL(x, "%s", strerror(errno));
-    setvbuf(x->file, NULL, _IONBF, 0); /* refill reads large pieces, a pipe's as they come */
+        return IDX_FAIL(x, "cannot be read: %s", why);
+    setvbuf(x->file, NULL, _IONBF, 0); /* refill reads large pieces */
     if (!refill(x))
         return false;
     x->gzip = x->z.avail_in >= 2 && x->input[0] == 0x1f && x->input[1] == 0x8b;
@@ -132,10 +135,10 @@ static void idx_end(struct idx *x)
         fclose(x->file);
 }
 
-static bool idx_open(struct idx *x, const char *dir, const char *name, uint32_t magic)
+/* Opens the file and reads its header, magic and count first, of so many bytes. */
+static bool idx_open(struct idx *x, const char *dir, const char *name, uint32_t magic, uint8_t *head, uint32_t head_B)
 {
     static const char *const ends[] = { "", ".gz" };
-    uint8_t head[8];
 
     for (unsigned i = 0; i < 2; i++) {
         snprintf(x->path, sizeof(x->path), "%s/%s%s", dir, name, ends[i]);
@@ -146,7 +149,7 @@ static bool idx_open(struct idx *x, const char *dir, const char *name, uint32_t 
             return IDX_FAIL(x, "no such file, plain or .gz");
         }
     }
-    if (!idx_begin(x) || !idx_read(x, head, sizeof(head), "header"))
+    if (!idx_begin(x) || !idx_read(x, head, head_B, "header"))
         return false;
     if (be32(head) != magic)
         return IDX_FAIL(x, "is no IDX file of this kind: magic 0x%08x, expected 0x%08x", be32(head), magic);
@@ -170,15 +173,16 @@ static bool idx_at_end(struct idx *x)
 static bool load(struct idx *images, struct idx *labels, const char *dir, const char *stem, uint32_t limit, struct dataset *set)
 {
     char name[64];
-    uint8_t dims[8];
+    uint8_t head[16]; /* magic, count; of images also height and width */
+    const uint8_t *dims = head + 8;
 
     snprintf(name, sizeof(name), "%s-images-idx3-ubyte", stem);
-    if (!idx_open(images, dir, name, MAGIC_IMAGES) || !idx_read(images, dims, sizeof(dims), "header"))
+    if (!idx_open(images, dir, name, MAGIC_IMAGES, head, 16))
         return false;
     if (be32(dims) != DIGITS_SIDE || be32(dims + 4) != DIGITS_SIDE)
         return IDX_FAIL(images, "holds images of %u x %u pixels; 28 x 28 are needed", be32(dims), be32(dims + 4));
     snprintf(name, sizeof(name), "%s-labels-idx1-ubyte", stem);
-    if (!idx_open(labels, dir, name, MAGIC_LABELS))
+    if (!idx_open(labels, dir, name, MAGIC_LABELS, head, 8))
         return false;
     if (labels->count != images->count)
         return IDX_FAIL(labels, "has %u labels for %u images", labels->count, images->count);

@@ -2,14 +2,13 @@
 /* faults.c - the fault plan of a run: from --faults or $PETREL_FAULTS, read and checked before anything else is touched. */
 #include "fault_plan.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "umd-text.h"
 #include "umd-tool.h"
+#include "input.h"
 #include "train.h"
 
 #define MAX_FAULT_FILE_B 65536
@@ -36,23 +35,21 @@ static int check_rules(struct train_run *run)
 /* The whole file as a string, to be freed; NULL: it has been told. */
 static char *read_text(struct train_run *run, const char *path)
 {
-    struct stat st;
-    FILE *f = fopen(path, "re");
+    const char *why;
+    FILE *f = input_open(path, &why);
 
-    if (!f || fstat(fileno(f), &st) != 0) {
-        train_fail(run, 0, "the fault file %s cannot be read: %s", path, strerror(errno));
-        if (f)
-            fclose(f);
+    if (!f) {
+        train_fail(run, 0, "the fault file %s cannot be read: %s", path, why);
         return NULL;
     }
-    char *text = S_ISDIR(st.st_mode) ? NULL : malloc(MAX_FAULT_FILE_B + 2);
+    char *text = malloc(MAX_FAULT_FILE_B + 2);
     size_t n = text ? fread(text, 1, MAX_FAULT_FILE_B + 1, f) : 0;
     bool bad = !text || ferror(f);
 
     fclose(f);
     if (bad || n > MAX_FAULT_FILE_B) {
         train_fail(run, 0, "the fault file %s cannot be read: %s", path,
-                   S_ISDIR(st.st_mode) ? "it is a directory" : bad ? "an error of the host" : "it is larger than 64 KiB");
+                   bad ? "an error of the host" : "it is larger than 64 KiB");
     } else {
         text[n] = '\0';
         if (text_is_text(text, n))

@@ -11,6 +11,7 @@
 #include "kernels/mlp_args.h"
 #include "ref.h"
 #include "train.h"
+#include "umd-tool.h"
 
 #define MOMENTUM 0.9f
 #define WARMUP_STEPS 100u      /* the rate rises over these, or a tenth of a short run, then falls to zero in a line */
@@ -168,7 +169,7 @@ static bool load_kernels(struct mlp *m)
 {
     char path[1024];
 
-    if (!train_kernel_path("mlp.elf", path, sizeof(path))) {
+    if (!tool_kernel_path("mlp.elf", path, sizeof(path))) {
         trouble_own(&m->run->trouble, "the kernels are missing: no mlp.elf in %s", path);
         return false;
     }

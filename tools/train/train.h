@@ -69,8 +69,6 @@ struct workload {
 };
 extern const struct workload workload_mlp;
 
-/** Path of an installed or just built code object ("mlp.elf"); false with the places looked at in `out`. */
-bool train_kernel_path(const char *name, char *out, uint32_t out_B);
 
 /* progress.c: a bar on a terminal, plain lines elsewhere, nothing with --quiet. */
 void progress_step(const struct train_run *run, uint32_t epoch, uint32_t step, float loss);

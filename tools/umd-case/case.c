@@ -5,8 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "umd-tool.h"
 
 void case_say(const char *fmt, ...)
 {
@@ -90,26 +91,17 @@ void case_start(struct scene *s, const umdInitDesc *desc)
     case_open(s);
 }
 
-/* Beside the program in a build tree, else where it is installed. */
-static const char *kernel_path(char *path, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-
-    path[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    char *end = slash ? slash + 1 : path;
-    snprintf(end, size - (size_t)(end - path), "case.elf");
-    if (access(path, R_OK) != 0)
-        snprintf(path, size, "%s", CASE_KERNEL_DIR "/case.elf");
-    return path;
-}
-
 void case_open(struct scene *s)
 {
     char path[1024];
 
+    if (!tool_kernel_path("case.elf", path, sizeof(path))) {
+        fflush(stdout);
+        tool_say("the kernels are missing: no case.elf in %s", path);
+        exit(CASE_ENVIRONMENT);
+    }
     MUST(umdContextCreate(s->device, &s->context));
-    MUST(umdModuleLoadFile(s->context, kernel_path(path, sizeof(path)), &s->module));
+    MUST(umdModuleLoadFile(s->context, path, &s->module));
     MUST(umdStreamCreate(s->context, UMD_STREAM_COMPUTE, 0, &s->stream));
 }
 

@@ -76,7 +76,8 @@ static const struct tool tool = {
             "  umd-case list\n"
             "  umd-case handles\n"
             "  UMD_LOG_FILE=run.log umd-case cascade && umd-log errors run.log\n"
-            "\nExit status: 0 all came as it should, 1 usage, 2 the stack cannot be started, 4 something else came.\n",
+            "\nExit status: 0 all came as it should, 1 usage, 2 the stack cannot be started or the kernels\n"
+            "are missing, 4 something else came.\n",
 };
 
 int main(int argc, char **argv)

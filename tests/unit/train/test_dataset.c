@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -135,6 +136,21 @@ static void test_missing(void **state)
     expect_bad(f, "train-labels-idx1-ubyte", "no such file");
 }
 
+/* Neither waited for nor read. */
+static void test_not_regular(void **state)
+{
+    struct files *f = *state;
+    char path[128];
+
+    path_of(f, path, sizeof(path), "train-images-idx3-ubyte");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_bad(f, "train-images-idx3-ubyte", "cannot be read: it is a device, pipe or socket, not a regular file");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    expect_bad(f, "train-images-idx3-ubyte", "cannot be read: it is a directory");
+    assert_int_equal(rmdir(path), 0);
+}
+
 static void test_truncated_anywhere(void **state)
 {
     struct files *f = *state;
@@ -144,7 +160,11 @@ static void test_truncated_anywhere(void **state)
         write_file(f, "train-images-idx3-ubyte", f->images, cuts[i], false);
         expect_bad(f, "train-images-idx3-ubyte", "truncated");
     }
+    write_file(f, "train-images-idx3-ubyte", f->images, 8, false);
+    expect_bad(f, "train-images-idx3-ubyte", "16 bytes of header expected, 8 found");
     write_both(f, false);
+    write_file(f, "train-labels-idx1-ubyte", f->labels, 3, false);
+    expect_bad(f, "train-labels-idx1-ubyte", "8 bytes of header expected, 3 found");
     write_file(f, "train-labels-idx1-ubyte", f->labels, sizeof(f->labels) - 1, false);
     expect_bad(f, "train-labels-idx1-ubyte", "truncated");
 }
@@ -262,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_plain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gzip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_regular, setup, teardown),
         cmocka_unit_test_setup_teardown(test_truncated_anywhere, setup, teardown),
         cmocka_unit_test_setup_teardown(test_truncated_gzip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gzip_forms, setup, teardown), cmocka_unit_test(test_draw_stops),
