@@ -145,7 +145,7 @@ filters)
     ul 0 show -m kmd run.log; says out ' kmd\.'; hushes out ' (umd|hw)\.'
     ul 0 show -m umd.context,kmd.drv run.log; says out ' umd\.context ' ' kmd\.drv '; hushes out ' umd\.mem '
     ul 0 show -c 2 run.log; says out 'ctx=2 '; hushes out 'ctx=1 '
-    for code in UMD_ERR_HW_HANG HW_HANG -4000 'UMD_ERR_HW_*' hw -4999..-4000; do
+    for code in UMD_ERR_HW_HANG HW_HANG HANG hang hw-hang -4000 'UMD_ERR_HW_*' hw -4999..-4000; do
         ul 0 show -C "$code" run.log; silent; lines out 2; says out 'ended UMD_ERR_HW_HANG: end=delivered call=umd'
         ul 0 show -l error -C "$code" run.log; silent; lines out 1; says out 'UMD_ERR_HW_HANG:'
     done
@@ -156,7 +156,12 @@ filters)
     for tid in $(grep -v '^#' run.log | sed 's/^[^.]*\.[0-9]*Z [0-9.]* [A-Z]* *[0-9]*\.\([0-9]*\) .*/\1/' | sort -u); do
         ul 0 show -t "$tid" run.log; lines out "$(grep -c "^[^#].* [0-9]*\.$tid " run.log)"
     done
-    ul 0 show -C UMD_ERR_HW_HONG run.log; lines out 0; one_line; says err 'was UMD_ERR_HW_HANG meant'
+    for code in UMD_ERR_HW_HANGG HW_HONG hw,hangg; do # slips, not names of a newer version
+        ul 1 show -C $code run.log; lines out 0; one_line; says err "^umd-log: there is no code '.*'; did you mean UMD_ERR_HW_HANG[?,]"
+        ul 1 errors -C $code run.log; one_line
+    done
+    ul 1 show -C NOSUCH run.log; lines out 0; one_line; says err "^umd-log: there is no code 'NOSUCH'"
+    ul 1 show -C xyzzyxyzzy run.log; one_line; says err "^umd-log: there is no code 'xyzzyxyzzy'; umd-explain --list prints all$"
     ul 0 show -n 3 run.log; lines out 3; says out 'exit umdShutdown|library ends|device closed' ;;
 times)
     made 30 >a.log
@@ -195,7 +200,9 @@ merge)
     ul 0 merge r0/x r1/x; says out '^r0/x \| ' '^r1/x \| '
     ul 1 merge --follow a.log; one_line
     ul 2 merge a.log none.log; one_line; says err '^umd-log: none.log cannot be read: No such file'; lines out 0
-    ul 2 merge a.log a.log; one_line; says err 'named twice' ;;
+    for command in merge show stats errors; do
+        ul 1 $command a.log a.log; one_line; lines out 0; says err '^umd-log: a.log is named twice'
+    done ;;
 follow)
     made 3 >run.log
     "$umdlog" show --follow run.log >out 2>err &
@@ -258,10 +265,17 @@ tolerant)
     printf '2026-11-29T17:54:50.5Z 9.5 FATAL 7.70 umd.new ctx=1 depth=1 rec=0a:1:2 gpu=3 trace=a b colour=red: UMD_ERR_OF_TOMORROW: Oh. x=1 [f n.c:2]\n' >log
     ul 0 show log; silent; cat log >want
     says out ' FATAL 7\.70 umd\.new ctx=1 depth=1 rec=0000000a:1:2 gpu=3 .*colour=red.* trace=a b: UMD_ERR_OF_TOMORROW: Oh\. x=1 \[f n\.c:2\]$'
-    ul 0 show -C UMD_ERR_OF_TOMORROW log; lines out 1
+    ul 0 show -C 'UMD_ERR_OF_*' log; lines out 1 # a name that this version does not know is found by a pattern
+    ul 1 show -C UMD_ERR_OF_TOMORROW log; one_line
     ul 0 show --json log; json 'r = json.loads(sys.stdin.read()); assert r["Attributes"]["gpu"] == "3" and r["Attributes"]["petrel.code_name"] == "UMD_ERR_OF_TOMORROW"'
     printf '{"Timestamp":5,"Body":{"k":1},"SeverityNumber":21,"SpanId":"aa","Attributes":{"new.key":[1,2]},"Resource":{"host.name":"n1"}}\n' >log
     ul 0 show log; says out 'ERROR|\?' 'new\.key=\[1,2\]' ' span=aa' 'host\.name=n1' '\{"k":1\}'
+    printf 'hello\nfrom somebody else\n' >foreign
+    for command in 'show foreign' 'show --json foreign' 'stats foreign' 'errors foreign' 'merge good foreign' 'export --otlp foreign' 'show -'; do
+        # shellcheck disable=SC2086
+        ul 2 $command <foreign; one_line; says err '^umd-log: (foreign|-) is no log: none of its 2 lines is a record$'
+    done
+    ul 0 show -C hw good; silent; lines out 0 # none that matches is no failure
     head -c 3000 good | gzip | head -c 60 >cut.gz
     ul 0 show cut.gz; says err 'damaged' ;;
 sites)
@@ -383,7 +397,11 @@ control) # a process that runs until it is killed
     [ -s run.log ] || die "the file was not begun anew"
     ul 0 emergency --list; says out "$pid +alive +umd-train"
     kill -9 $pid; wait $pid 2>/dev/null
-    ul 2 status --pid $pid; one_line; says err "^umd-log: process $pid: "
+    for command in status reopen 'level info'; do
+        # shellcheck disable=SC2086
+        ul 2 $command --pid $pid; one_line; says err "^umd-log: process $pid: there is none of that id$"
+    done
+    ul 2 status --pid $$; one_line; says err "^umd-log: process $$: the process has no control socket; "
     ul 1 level --pid 1; one_line
     ul 1 status; one_line
     ul 1 reopen now --pid 1; one_line ;;
@@ -460,7 +478,7 @@ input)
     ul 1 show; one_line; says err 'no file is named'
     ul 1 show --no-such-option x; one_line; says err 'no-such-option'
     ul 2 show .; one_line; says err 'Is a directory'
-    for words in '-c x' '-t 1,,2' '-P -1' '-l loud' '-r 1:2' '-C lower' '-F novalue' '-g ([' '-n 0' '-m a,,b'; do
+    for words in '-c x' '-t 1,,2' '-P -1' '-l loud' '-r 1:2' '-C x;y' '-F novalue' '-g ([' '-n 0' '-m a,,b'; do
         made 1 >a.log
         # shellcheck disable=SC2086
         ul 1 show $words a.log; one_line; lines out 0

@@ -7,11 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../umd-log/codes.h"
 #include "../umd-log/rec.h"
 #include "status.h"
 #include "umd-text.h"
-
-#define EXPLAIN_NEAR_MAX 5u
 
 /* What the word on the command line means. */
 enum explain_kind { EXPLAIN_NONE, EXPLAIN_CODE, EXPLAIN_UNKNOWN_VALUE, EXPLAIN_FOREIGN };
@@ -20,8 +19,6 @@ struct explain_word {
     int32_t value;                               /* CODE, UNKNOWN_VALUE */
     const struct umd_status_info *info;          /* CODE */
     const char *note;                            /* how the word was read where that is not plain; NULL */
-    const struct umd_status_info *near[EXPLAIN_NEAR_MAX]; /* NONE: probably meant, likeliest first */
-    uint32_t near_count;
 };
 
 /*

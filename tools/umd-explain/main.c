@@ -16,19 +16,13 @@ struct options {
 
 static int no_code(const char *word, const struct explain_word *w)
 {
-    char text[512] = "";
-    size_t n = 0;
     char shown[64];
 
+    if (w->kind != EXPLAIN_UNKNOWN_VALUE)
+        return code_unknown(word);
     snprintf(shown, sizeof(shown), "%s", word);
     text_clean(shown);
-    if (w->kind == EXPLAIN_UNKNOWN_VALUE) {
-        tool_say("%s is no code, and lies in no range of codes; umd-explain --list prints all", shown);
-        return EXIT_USAGE;
-    }
-    for (uint32_t i = 0; i < w->near_count && n < sizeof(text); i++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? i + 1 == w->near_count ? " or " : ", " : "; did you mean ", w->near[i]->name);
-    tool_say("there is no code '%s'%s%s", shown, text, w->near_count ? "?" : "; umd-explain --list prints all");
+    tool_say("%s is no code, and lies in no range of codes; umd-explain --list prints all", shown);
     return EXIT_USAGE;
 }
 

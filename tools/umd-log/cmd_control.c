@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_control.c - level, reopen and status: the log of a running process, over its control socket. */
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +104,10 @@ struct json_object *control_status(uint32_t pid, char *why, size_t why_size)
 
 static int failed(uint32_t pid, const char *why, int status)
 {
+    if (status == EXIT_ENVIRONMENT && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+        tool_say("process %u: there is none of that id", pid);
+        return status;
+    }
     tool_say("process %u: %s%s", pid, why,
             status == EXIT_ENVIRONMENT ? "; it has a control socket from umdInit on, unless it is stepped or UMD_CONTROL=off" : "");
     return status;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "codes.h"
 #include "filter.h"
-#include "nearest.h"
 #include "status.h"
 #include "umd-tool.h"
 
@@ -18,7 +18,7 @@ struct poptOption *filter_table(struct filter_options *o)
     const struct poptOption rows[13] = {
         { "context", 'c', POPT_ARG_STRING, &o->context, 0, "of these contexts", "ID,..." },
         { "module", 'm', POPT_ARG_STRING, &o->module, 0, "of these modules and what is below them: kmd is kmd and kmd.vm", "NAME,..." },
-        { "code", 'C', POPT_ARG_STRING, &o->code, 0, "with these codes: name, value, pattern (UMD_ERR_HW_*), range (hw) or LOW..HIGH", "CODE,..." },
+        { "code", 'C', POPT_ARG_STRING, &o->code, 0, "with these codes: name (UMD_ERR_HW_HANG, hang), value, pattern (UMD_ERR_HW_*), range (hw) or LOW..HIGH", "CODE,..." },
         { "level", 'l', POPT_ARG_STRING, &o->level, 0, "at least so severe: error, warn, info, debug, trace", "LEVEL" },
         { "since", 'S', POPT_ARG_STRING, &o->since, 0,
           "from then on: 2026-11-29T17:54:00.5Z, @SECONDS (epoch), SECONDS (monotonic), +SECONDS after the first record, -SECONDS before the last", "TIME" },
@@ -114,30 +114,59 @@ static const struct umd_status_range_info *range_of(const char *word, size_t n)
     return NULL;
 }
 
-bool filter_code_is_valid(const char *word, size_t n)
+static bool is_pattern(const char *word, size_t n) { return memchr(word, '*', n) || memchr(word, '?', n); }
+
+/* A name as it was typed; what is none gives NULL. */
+static const struct umd_status_info *named(const char *word, size_t n)
+{
+    char name[64];
+
+    if (n >= sizeof(name))
+        return NULL;
+    snprintf(name, sizeof(name), "%.*s", (int)n, word);
+    return code_by_name(name);
+}
+
+/* Could be one; whether a name is one of this version is seen to later, so that it can be told which was meant. */
+static bool has_form_of_code(const char *word, size_t n)
 {
     int32_t low, high;
     size_t name = 0;
 
     if (to_code(word, n, &low) || to_span(word, n, &low, &high) || range_of(word, n))
         return true;
-    while (name < n && (isupper((unsigned char)word[name]) || isdigit((unsigned char)word[name]) || strchr("_*?", word[name])))
+    while (name < n && (isalnum((unsigned char)word[name]) || strchr(is_pattern(word, n) ? "_*?" : "_-", word[name])))
         name++;
-    return name == n && n >= 2 && n < 64; /* a name may be a newer version's */
+    return name == n && n >= 2 && n < 64;
+}
+
+bool filter_code_is_valid(const char *word, size_t n)
+{
+    int32_t low, high;
+
+    if (to_code(word, n, &low) || to_span(word, n, &low, &high) || range_of(word, n))
+        return true;
+    return has_form_of_code(word, n) && (is_pattern(word, n) || named(word, n)); /* a pattern may be of a newer version's names */
 }
 
 bool filter_code_match(const char *word, size_t n, int32_t code, const char *name)
 {
     int32_t low, high;
     char pattern[80], full[80];
-    const struct umd_status_range_info *range = range_of(word, n);
 
-    if (range)
-        return code && code >= range->first && code <= range->last;
     if (to_code(word, n, &low))
         return code == low;
+    if (!code && !*name)
+        return false;
+    const struct umd_status_range_info *range = range_of(word, n);
+    if (range)
+        return code && code >= range->first && code <= range->last;
     if (to_span(word, n, &low, &high))
         return code && code >= low && code <= high;
+    if (!is_pattern(word, n)) {
+        const struct umd_status_info *info = named(word, n);
+        return info && code == info->code;
+    }
     if (!*name || n >= 64)
         return false;
     snprintf(pattern, sizeof(pattern), "%.*s", (int)n, word);
@@ -145,7 +174,7 @@ bool filter_code_match(const char *word, size_t n, int32_t code, const char *nam
     return fnmatch(pattern, name, 0) == 0 || fnmatch(full, name, 0) == 0;
 }
 
-static bool is_bad_code(const char *word, size_t n, const void *arg) { return !filter_code_is_valid(word, n); }
+static bool is_bad_code(const char *word, size_t n, const void *arg) { return !has_form_of_code(word, n); }
 
 struct code {
     int32_t code;
@@ -158,24 +187,16 @@ static bool is_code(const char *word, size_t n, const void *arg)
     return filter_code_match(word, n, c->code, c->name);
 }
 
-/* A name that no code has is more likely a slip than a newer version's: said, with the nearest, and looked for all the same. */
-static bool warn_unknown(const char *word, size_t n, const void *arg)
+/* A name that no code has is more likely a slip than a newer version's, which a pattern finds. */
+static bool is_unknown_code(const char *word, size_t n, const void *arg)
 {
-    size_t best = 4, d;
-    const char *near = NULL;
+    char shown[64];
 
-    if (n < 5 || strncmp(word, "UMD_", 4) != 0 || memchr(word, '*', n) || memchr(word, '?', n) || log_code_of(word, n))
+    if (filter_code_is_valid(word, n))
         return false;
-    for (uint32_t i = 0; i < umd_status_count(); i++) {
-        const char *name = umd_status_at(i)->name;
-        d = umd_nearest_distance(word, n, name);
-        if (d < best) {
-            best = d;
-            near = name;
-        }
-    }
-    tool_say("%.*s is no code of this version%s%s%s", (int)n, word, near ? "; was " : "", near ? near : "", near ? " meant?" : "");
-    return false;
+    snprintf(shown, sizeof(shown), "%.*s", (int)n, word);
+    (void)code_unknown(shown);
+    return true;
 }
 
 static bool to_time(const char *text, struct filter_time *out)
@@ -220,6 +241,8 @@ static bool check_words(const struct filter_options *o)
         return complain("module", o->module, "a module, or modules joined by commas, as in umd.mem,kmd");
     if (o->code && any_word(o->code, is_bad_code, NULL))
         return complain("code", o->code, "a code: NAME, VALUE, a pattern as UMD_ERR_HW_*, LOW..HIGH, or param, resource, exec, hw, init, internal");
+    if (o->code && any_word(o->code, is_unknown_code, NULL))
+        return false;
     if (o->figure && (!strchr(o->figure, '=') || *o->figure == '='))
         return complain("figure", o->figure, "KEY=VALUE");
     return true;
@@ -245,8 +268,6 @@ bool filter_start(struct filter *f, const struct filter_options *o)
             return complain("grep", o->grep, "an extended regular expression");
         f->has_grep = true;
     }
-    if (o->code)
-        (void)any_word(o->code, warn_unknown, NULL);
     return true;
 }
 

@@ -39,7 +39,10 @@ bool filter_find_range(struct filter *f, struct log_set *set);
 bool filter_match(const struct filter *f, const struct log_rec *rec);
 void filter_finish(struct filter *f);
 
-/* One word of --code: name, value, range name (param, resource, exec, hw, init, internal), pattern (UMD_ERR_HW_*), or LOW..HIGH. */
+/*
+ * One word of --code: value, range name (param, resource, exec, hw, init, internal), LOW..HIGH, a name as code_by_name takes it, or a pattern of
+ * whole names (UMD_ERR_HW_*), which also finds those of newer versions.
+ */
 bool filter_code_is_valid(const char *word, size_t n);
 bool filter_code_match(const char *word, size_t n, int32_t code, const char *name);
 

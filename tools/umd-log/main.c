@@ -25,6 +25,11 @@ struct log_set *command_open(const struct tool_line *line, const struct filter_o
         (void)tool_usage("no file is named, and the environment (UMD_LOG_FILE, UMD_LOG_JSON) names none that is there");
         return NULL;
     }
+    const char *twice = log_set_twice(files, line->count ? line->count : 1);
+    if (twice) {
+        (void)tool_usage("%s is named twice; name each file once", twice);
+        return NULL;
+    }
     if (!filter_start(filter_out, options))
         return NULL;
     *status_out = EXIT_ENVIRONMENT;

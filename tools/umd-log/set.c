@@ -325,8 +325,24 @@ static bool source_open(struct source *s, const char *path, enum log_rotated rot
     return true;
 }
 
+const char *log_set_twice(const char *const *paths, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(paths[i], paths[j]) == 0)
+                return paths[i];
+        }
+    }
+    return NULL;
+}
+
 struct log_set *log_set_open(const char *const *paths, uint32_t count, enum log_rotated rotated)
 {
+    const char *twice = log_set_twice(paths, count);
+    if (twice) {
+        tool_say("%s is named twice; name each file once", twice);
+        return NULL;
+    }
     struct log_set *set = calloc(1, sizeof(*set));
 
     raise_descriptors(count);
@@ -340,13 +356,6 @@ struct log_set *log_set_open(const char *const *paths, uint32_t count, enum log_
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t j = 0; j < i; j++) {
-            if (strcmp(paths[i], paths[j]) == 0) {
-                tool_say("%s is named twice; name each file once", paths[i]);
-                log_set_close(set);
-                return NULL;
-            }
-        }
         set->count = i + 1;
         if (!source_open(&set->sources[i], paths[i], rotated)) {
             log_set_close(set);
@@ -400,6 +409,9 @@ const struct log_header *log_set_header(const struct log_set *set, uint32_t sour
     return s->reader && log_reader_header(s->reader)->pid ? log_reader_header(s->reader) : &s->header;
 }
 
+/* Whole, and not one line of it is a record or the head of a log. */
+static bool is_no_log(const struct log_counts *c, const struct log_header *h) { return c->foreign && !c->records && !c->damaged && !h->pid; }
+
 static void report_counts(const char *path, const struct log_counts *c)
 {
     if (c->foreign)
@@ -427,8 +439,11 @@ bool log_set_report(const struct log_set *set)
         if (h->kind[0] && strcmp(h->kind, "run") != 0 && strcmp(h->kind, "disaster") != 0)
             tool_say("%s is a %s log, of which this version knows nothing: read it as it is, or with the umd-log of version %s", s->path, h->kind,
                      h->version[0] ? h->version : "later");
+        else if (is_no_log(&c, h))
+            tool_say("%s is no log: none of its %llu lines is a record", s->path, (unsigned long long)c.lines);
         else
             report_counts(s->path, &c);
+        good = good && !is_no_log(&c, h);
         if (s->parts.older)
             tool_say("%s: %u older file(s) are of earlier runs and were left out; --history reads them too", s->path, s->parts.older);
         if (s->parts.children)

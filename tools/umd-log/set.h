@@ -15,6 +15,8 @@ enum log_rotated { LOG_ROTATED_RUN, LOG_ROTATED_ALL, LOG_ROTATED_NONE };
  * records of one process that were written out of order by a little are put in order.
  */
 struct log_set *log_set_open(const char *const *paths, uint32_t count, enum log_rotated rotated);
+/* The first path that is named a second time; NULL: none is. */
+const char *log_set_twice(const char *const *paths, uint32_t count);
 void log_set_close(struct log_set *set); /* NULL is fine */
 
 /* The next record, which stays valid until the call after; NULL at the end. */
@@ -32,7 +34,7 @@ const char *log_set_label(const struct log_set *set, uint32_t source);
 struct log_counts log_set_counts(const struct log_set *set, uint32_t source);
 /* The header of the newest part that has one. */
 const struct log_header *log_set_header(const struct log_set *set, uint32_t source);
-/* Lines on stderr about what was no record, left out, or could not be read. Value: false if something could not be read. */
+/* Lines on stderr about what was no record, left out, or could not be read. Value: false if something could not be read, or is no log at all. */
 bool log_set_report(const struct log_set *set);
 
 #endif
