@@ -280,11 +280,9 @@ static umdStatus aperture_create(const char *name, uint64_t size_B, struct hw_ap
 {
     const struct umd_sys *sys = umd_sys();
     ap->fd = sys->memfd_create(name, size_B);
-    if (ap->fd < 0) {
-        const umdStatus code = errno == ENOMEM ? UMD_ERR_MEM_HOST_ALLOC_FAILED
-                             : errno == EMFILE || errno == ENFILE ? UMD_ERR_RES_DESCRIPTORS : UMD_ERR_RES_FILE;
-        return UMD_FAIL(code, "path=\"memfd:%s\" what=%s size_B=%" PRIu64 " errno=%d reason=\"%s\"", name, name, size_B, errno, strerrordesc_np(errno));
-    }
+    if (ap->fd < 0)
+        return UMD_FAIL(umd_record_file_code(errno), "path=\"memfd:%s\" what=%s size_B=%" PRIu64 " errno=%d reason=\"%s\"", name, name, size_B, errno,
+                        strerrordesc_np(errno));
     void *cpu = sys->mmap(NULL, size_B, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ap->fd, 0);
     if (cpu == MAP_FAILED)
         return UMD_FAIL(UMD_ERR_MEM_MAP_FAILED, "what=%s size_B=%" PRIu64 " errno=%d", name, size_B, errno);

@@ -199,7 +199,7 @@ static umdStatus read_file(const char *path, uint8_t **image_out, size_t *size_o
 
     int fd = sys->open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.200s\" operation=open errno=%d reason=\"%s\"", path, errno, strerrorname_np(errno));
+        return UMD_FAIL(umd_record_file_code(errno), "path=\"%.200s\" operation=open errno=%d reason=\"%s\"", path, errno, strerrorname_np(errno));
     do {
         if (used == capacity) {
             capacity = capacity ? capacity * 2 : 64 * 1024;

@@ -137,7 +137,7 @@ UMD_API UMD_MUST_CHECK umdStatus umdMemMap(umdContext context, umdDevicePtr ptr,
 
 /** Loads a code object built by petrel-cc; image is copied. Codes: UMD_ERR_MODULE_FORMAT, _ISA, UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleLoad(umdContext context, const void *image, size_t size_B, umdModule *module_out);
-UMD_API UMD_MUST_CHECK umdStatus umdModuleLoadFile(umdContext context, const char *path, umdModule *module_out); /**< Codes: those of umdModuleLoad; UMD_ERR_RES_FILE */
+UMD_API UMD_MUST_CHECK umdStatus umdModuleLoadFile(umdContext context, const char *path, umdModule *module_out); /**< Codes: those of umdModuleLoad; UMD_ERR_RES_FILE, UMD_ERR_RES_DESCRIPTORS */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleUnload(umdModule module); /**< waits for the context's work */
 /** The kernel lives as long as its module. Codes: UMD_ERR_MODULE_SYMBOL, whose record has the nearest name, UMD_ERR_RES_HANDLES. */
 UMD_API UMD_MUST_CHECK umdStatus umdModuleGetKernel(umdModule module, const char *name, umdKernel *kernel_out);

@@ -253,7 +253,8 @@ UMD_API size_t umdErrorDetailFormatFull(const umdErrorDetail *detail, char *buf,
  * find, as this one does. A stack overflow is told of by the calling thread, by threads that make their first Petrel
  * call later, and by those that bring a signal stack of their own; other threads have none, and leave no snapshot of it.
  * Also by environment: UMD_CRASH_DIR=dir. Any thread. Not for signal handlers.
- * UMD_ERR_PARAM_NULL; UMD_ERR_RES_FILE: dir cannot be made or written to, is a symbolic link, another user's, or writable by others.
+ * UMD_ERR_PARAM_NULL; UMD_ERR_RES_FILE: dir cannot be made or written to, is a symbolic link, another user's, or writable by others;
+ * UMD_ERR_RES_DESCRIPTORS, UMD_ERR_MEM_HOST_ALLOC_FAILED: the host is out of either.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdCrashHandlerInstall(const char *dir);
 /** Takes the handlers out again; where others have chained on top of them, they stay and only pass signals on. Any thread. */

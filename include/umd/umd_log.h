@@ -198,8 +198,8 @@ typedef enum umdLogFormat {
  * Opens the log file of that format, in place of the one before; "%p" in the path becomes the process id. A file that is there
  * already is kept as path.1. `levels` as in umdLogSetLevels, for this file alone; NULL: what the settings say (UMD_LOG_FILE_LEVEL and
  * the like), else INFO, or what umdLogSetLevels says (which does not touch run and disaster log); not what an earlier call said.
- * UMD_ERR_RES_FILE, UMD_ERR_CONFIG_VALUE, UMD_ERR_PARAM_RANGE; then nothing has changed, and the file before is written on. A pipe that
- * nobody reads is refused, and not waited for.
+ * UMD_ERR_RES_FILE, UMD_ERR_RES_DESCRIPTORS, UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_CONFIG_VALUE, UMD_ERR_PARAM_RANGE; then nothing has changed,
+ * and the file before is written on. A pipe that nobody reads is refused, and not waited for.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *levels);
 UMD_API void umdLogCloseFile(umdLogFormat format);

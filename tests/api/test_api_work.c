@@ -21,6 +21,11 @@ static void module_arguments(void **state)
     assert_st(umdModuleLoad(f->ctx, "x", 0, &m), UMD_ERR_MODULE_FORMAT);
     assert_fails(umdModuleLoadFile(f->ctx, "/nonexistent.pco", &m), UMD_ERR_RES_FILE, "path=\"/nonexistent.pco\"");
     assert_fails(umdModuleLoadFile(f->ctx, "/", &m), UMD_ERR_RES_FILE, "EISDIR");
+    assert_ok(umd_fault_plan_set("sys.open=fail(EMFILE)"));
+    assert_fails(umdModuleLoadFile(f->ctx, fx_kernel_path(), &m), UMD_ERR_RES_DESCRIPTORS, "operation=open errno=24");
+    assert_ok(umd_fault_plan_set("sys.open=fail(EACCES)"));
+    assert_fails(umdModuleLoadFile(f->ctx, fx_kernel_path(), &m), UMD_ERR_RES_FILE, "operation=open errno=13");
+    assert_ok(umd_fault_plan_set(NULL));
     assert_fails(umdModuleLoadFile(f->ctx, "/proc/self/exe", &m), UMD_ERR_MODULE_ISA, "machine=");
     assert_st(umdModuleLoadFile(f->ctx, NULL, &m), UMD_ERR_PARAM_NULL);
     assert_int_equal(m.id, 42);

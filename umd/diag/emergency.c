@@ -268,7 +268,7 @@ umdStatus umd_emergency_open(const char *path)
         return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.300s\" reason=\"path too long\"", path);
     int err = umd_emergency_map_file(expanded, sizeof(expanded), true, &base);
     if (err)
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
+        return UMD_FAIL(umd_record_file_code(err), "path=\"%s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
     umd_mutex_lock(&open_lock);
     atomic_store(&file_state, FILE_DONE);
     if (atomic_load(&where) == UMD_EMERGENCY_DEFAULT_FILE)

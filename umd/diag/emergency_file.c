@@ -396,7 +396,7 @@ static int open_ring(const char *path, struct umd_emergency_head *head_out, umdS
 
     int fd = umd_sys()->open(path, O_RDONLY, 0);
     if (fd < 0) {
-        *st_out = UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.300s\" errno=%d reason=\"%s\"", path, errno, strerrordesc_np(errno));
+        *st_out = UMD_FAIL(umd_record_file_code(errno), "path=\"%.300s\" errno=%d reason=\"%s\"", path, errno, strerrordesc_np(errno));
         return -1;
     }
     bool ok = read_all(fd, page, sizeof(page));

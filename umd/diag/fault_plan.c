@@ -225,7 +225,7 @@ static umdStatus load(const char *path)
     path += *path == '@';
     int fd = sys->open(path, O_RDONLY, 0);
     if (fd < 0)
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%s\" errno=%d reason=\"%s\"", path, errno, strerrordesc_np(errno));
+        return UMD_FAIL(umd_record_file_code(errno), "path=\"%s\" errno=%d reason=\"%s\"", path, errno, strerrordesc_np(errno));
     char *text = umd_diag_alloc(FILE_MAX + 1);
     if (!text) {
         sys->close(fd);

@@ -417,7 +417,7 @@ static bool read_item(struct umd_log_binary *b, struct umd_log_binary_record *r)
 
 static umdStatus cannot_read(const char *path, int err)
 {
-    return UMD_FAIL(err == ENOMEM ? UMD_ERR_MEM_HOST_ALLOC_FAILED : UMD_ERR_RES_FILE, "path=\"%.255s\" errno=%d reason=\"%s\"", path, err,
+    return UMD_FAIL(umd_record_file_code(err), "path=\"%.255s\" errno=%d reason=\"%s\"", path, err,
                     strerrordesc_np(err));
 }
 

@@ -90,7 +90,7 @@ umdStatus umd_log_control(uint32_t pid, const char *command, uint32_t timeout_ms
     if (fd >= 0)
         close(fd);
     if (err)
-        return UMD_FAIL(UMD_ERR_RES_FILE, "socket=control pid=%u errno=%d reason=\"%s\"", pid, err,
+        return UMD_FAIL(umd_record_file_code(err), "socket=control pid=%u errno=%d reason=\"%s\"", pid, err,
                         err == ECONNREFUSED ? "the process has no control socket" : strerrordesc_np(err));
     bool ok = strncmp(line, "ok", 2) == 0 && (line[2] == '\0' || line[2] == ' ');
     const char *text = ok ? line + 2 : strncmp(line, "error ", 6) == 0 ? line + 6 : line;

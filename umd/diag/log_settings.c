@@ -99,7 +99,7 @@ static umdStatus open_file(const char *path, umdLogFormat format, const char *le
     }
     umd_log_drain_unlock();
     if (err)
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.400s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
+        return UMD_FAIL(umd_record_file_code(err), "path=\"%.400s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
     /* Nothing below can fail. */
     if (levels)
         (void)umd_log_levels_set(id, levels, UMD_SOURCE_API, &bad);

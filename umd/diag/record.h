@@ -3,6 +3,7 @@
 #ifndef UMD_DIAG_RECORD_H
 #define UMD_DIAG_RECORD_H
 
+#include <errno.h>
 #include <inttypes.h>
 
 #include <umd/umd_diag.h>
@@ -38,6 +39,12 @@ UMD_API uint64_t umd_record_get_context(void);
         .module = &umd_log_this_module, .func = __func__, .file = __FILE_NAME__, .fmt = (fmt_), .line = __LINE__, \
         .level = (uint8_t)(level_), .ceiling = UMD_LOG_CEILING, .kind = (kind_), .code = (code_),           \
     }
+
+/* Code of an errno with which a file could not be had. */
+static inline umdStatus umd_record_file_code(int err)
+{
+    return err == EMFILE || err == ENFILE ? UMD_ERR_RES_DESCRIPTORS : err == ENOMEM ? UMD_ERR_MEM_HOST_ALLOC_FAILED : UMD_ERR_RES_FILE;
+}
 
 /** Raises; the module is the file's UMD_LOG_MODULE. fmt: a literal, "key=value" figures only. Value: the code. */
 #define UMD_FAIL(code_, fmt_, ...) UMD_FAIL_FROM(code_, (umdRecordId){0}, fmt_, ##__VA_ARGS__)

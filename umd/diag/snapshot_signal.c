@@ -382,7 +382,7 @@ static umdStatus install_checked(const char *to)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=dir");
     int err = install(to);
     if (err)
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.300s\" errno=%d reason=\"%s\"", to, err, strerrordesc_np(err));
+        return UMD_FAIL(umd_record_file_code(err), "path=\"%.300s\" errno=%d reason=\"%s\"", to, err, strerrordesc_np(err));
     return UMD_SUCCESS;
 }
 

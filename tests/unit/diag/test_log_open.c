@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
+
+#include "fault_plan.h"
 
 UMD_LOG_MODULE("umd.test.open");
 
@@ -40,6 +43,25 @@ static void a_file_that_cannot_be_had_leaves_the_one_before(void **state)
     umdLogGetStats(&after);
     assert_int_equal(after.lost, before.lost);
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+}
+
+/* Not the file is at fault, and the advice is another. */
+static void a_lack_of_descriptors_is_told_as_such(void **state)
+{
+    char path[160];
+    struct rlimit was, none;
+
+    (void)state;
+    path_of(path, sizeof(path), "out-of-descriptors");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    umdStatus log = umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, NULL), plan = umd_fault_plan_load("/nonexistent/plan");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(log, UMD_ERR_RES_DESCRIPTORS);
+    assert_int_equal(plan, UMD_ERR_RES_DESCRIPTORS);
+    assert_non_null(strstr(last_error().figures, "path=\"/nonexistent/plan\" errno=24"));
 }
 
 static uint64_t stopped_clock(void) { return 1; }
@@ -208,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_that_cannot_be_had_leaves_the_one_before), cmocka_unit_test(stories_survive_a_file_that_cannot_be_had),
+        cmocka_unit_test(a_lack_of_descriptors_is_told_as_such),
         cmocka_unit_test(one_file_follows_another), cmocka_unit_test(levels_of_an_earlier_call_are_not_kept),
         cmocka_unit_test(what_cannot_be_moved_is_not_overwritten), cmocka_unit_test(the_lock_is_held_until_the_next_file_is_there),
     };
