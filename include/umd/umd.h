@@ -171,7 +171,7 @@ UMD_API UMD_MUST_CHECK umdStatus umdEventDestroy(umdEvent event);
 /**
  * Marks this point of the stream, in place of the event's last record: that one, reached or not, has no say any more in what the event tells.
  * Of records by several threads in one stream the one behind the others stays. On failure the last record stays.
- * Codes: UMD_ERR_SUBMIT_*; UMD_ERR_MEM_* where an event is recorded anew.
+ * Codes: UMD_ERR_SUBMIT_*; UMD_ERR_MEM_*, UMD_ERR_RES_HANDLES where an event is recorded anew.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdEventRecord(umdEvent event, umdStream stream);
 /** Never waits. Codes: those of umdStreamQuery; UMD_ERR_WAIT_NOT_SUBMITTED for an event that was never recorded. */
