@@ -333,7 +333,7 @@ doctor)
     head -c -20 run.bin >torn.bin; verdict cut-short torn.bin
     head -c -20 run.json >torn.json; verdict cut-short torn.json
     gzip -c run.log | head -c -30 >torn.gz; verdict cut-short torn.gz; says out 'place\(s\) of it cannot be decoded'
-    again() { cat run.log; printf '%s 1.0 WARN  1.1 diag.log depth=0: log sink works again records_lost=%d\n' "$(date -u +%FT%T.0Z)" "$1"; }
+    again() { cat run.log; printf '%s 1.0 WARN  1.1 diag.log depth=0: log sink works again records_lost=%d\n' "$(date -u +%FT%T.%NZ)" "$1"; }
     again 7 >again.log; verdict lost again.log; says out 'it says that 7 records were lost'
     again 0 >again.log; verdict fine again.log; says out 'has lost nothing'
     rm -rf state; UMD_LOG_FILE=/nowhere/gone.log training 3 --faults "$hang"
