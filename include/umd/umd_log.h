@@ -81,7 +81,11 @@ typedef struct umdLogSite {
 /** Sites of one linked object: from UMD_LOG_MODULE's constructor, and back by its destructor. May come several times per range. */
 UMD_API void umd_log_module_register(umdLogModule *module, umdLogSite *sites, umdLogSite *sites_end);
 UMD_API void umd_log_module_unregister(umdLogModule *module, umdLogSite *sites);
-/** Takes site->arg_count arguments, encoded by UMD_LOG_BITS. Safe from any thread, and from a signal handler once the log is running. */
+/**
+ * Takes site->arg_count arguments, encoded by UMD_LOG_BITS. Safe from any thread, and from a signal handler once the log is up: after umdInit
+ * or any line of the process; in a child of fork after any line of the child, which starts the log's thread. The handler's thread need not have
+ * logged before.
+ */
 UMD_API void umd_log_emit(const umdLogSite *site, const uint64_t *args);
 
 extern umdLogSite __start_umd_log_sites[] __attribute__((weak, visibility("hidden")));

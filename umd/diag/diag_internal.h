@@ -54,7 +54,7 @@ struct umd_diag_thread {
     uint64_t call_seq;
     struct umd_call_entry calls[UMD_CALLS];
     uint64_t call_at[16];       /* call_seq of the calls under way, by depth */
-    uintptr_t stack_begin, stack_end;   /* equal: not known */
+    uintptr_t stack_begin, stack_end;   /* equal: not known; asked for by the first raise */
     umdRecordId scene_of;       /* the record whose scene this thread took last */
     struct umd_log_trace_ids trace; /* as umdLogSetTrace said */
     struct umd_log_ring *ring;
@@ -68,7 +68,7 @@ struct umd_diag_thread {
 /* Initial-exec: readable from a signal handler, and by one instruction. */
 extern __thread struct umd_diag_thread *umd_diag_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern __thread uint32_t umd_diag_inside_count __attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* NULL where the host has no memory for it: callers degrade. */
+/* NULL where the host has no memory for it: callers degrade. Async-signal-safe, as long as its key is one of the C library's first 32. */
 struct umd_diag_thread *umd_diag_thread_get(void);
 #define UMD_DIAG_THREADS 256u
 /* Some thread that has state, NULL where there is none: for crashes, which read it by umd_peek, since it may end any time. */
@@ -85,6 +85,9 @@ bool umd_diag_inside(void);
 /* Memory of the library itself: never an injected failure, never a record. */
 void *umd_diag_alloc(size_t size);
 void umd_diag_free(void *p);
+/* The same by a system call alone, for what a signal handler may be the first to need. umd_diag_unmap takes no NULL. */
+void *umd_diag_map(size_t size);
+void umd_diag_unmap(void *p);
 uint32_t umd_diag_host_tid(void);
 uint32_t umd_diag_host_pid(void);
 /* write and ftruncate that no fault plan knows of; where a limit on the size of files is met they fail with EFBIG, and no SIGXFSZ comes. */
@@ -156,7 +159,6 @@ void umd_scene_met(struct umd_diag_thread *t, umdRecordId id);
 bool umd_scene_known(umdRecordId id);
 void umd_scene_pin(umdRecordId id);
 void umd_scene_reset(void);
-void umd_scene_stack_bounds(struct umd_diag_thread *t);
 /* "libumd.so.0+0x1234 umdMemFree+0x20"; no address of this run. */
 size_t umd_scene_frame_format(uint64_t frame, char *buf, size_t size);
 /* record_store.c */

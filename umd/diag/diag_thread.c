@@ -55,7 +55,7 @@ static void thread_end(void *arg)
             umd_record_end(&t->scopes[i], UMD_RECORD_SWALLOWED);
     if (t->ring)
         umd_log_ring_orphan(t->ring);
-    umd_diag_free(t);
+    umd_diag_unmap(t);
 }
 
 /* The thread that ends the process has no such end; the log is still written behind this. */
@@ -80,15 +80,13 @@ struct umd_diag_thread *umd_diag_thread_get(void)
         return umd_diag_self;
     if (!key_made)
         return NULL;
-    struct umd_diag_thread *t = umd_diag_alloc(sizeof(*t));
+    struct umd_diag_thread *t = umd_diag_map(sizeof(*t));
     if (t && pthread_setspecific(key, t) != 0) {
-        umd_diag_free(t);
+        umd_diag_unmap(t);
         t = NULL;
     }
-    if (t) {
+    if (t)
         t->unsettled = true;
-        umd_scene_stack_bounds(t);
-    }
     umd_diag_self = t;
     if (t) {
         t->host_tid = umd_diag_host_tid();

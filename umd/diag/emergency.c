@@ -80,10 +80,16 @@ static void fill(struct umd_emergency_slot *s, const struct umd_emergency_note *
 
 static void start(bool named_only);
 
-/* What the making of the file had to say, once the record that asked for it is safe. */
-static void tell(void)
+static bool has_to_tell(void)
 {
-    if (umd_diag_inside())
+    return atomic_load_explicit(&tell_errno, memory_order_relaxed) != 0 || atomic_load_explicit(&tell_taken, memory_order_relaxed);
+}
+
+void umd_emergency_tell(void)
+{
+    const struct umd_diag_thread *t = umd_diag_thread_peek();
+
+    if (__builtin_expect(!has_to_tell(), 1) || umd_diag_inside() || (t && t->busy))
         return;
     int err = atomic_exchange(&tell_errno, 0);
     bool taken = atomic_exchange(&tell_taken, false);
@@ -94,11 +100,6 @@ static void tell(void)
     if (taken)
         UMD_LOG(UMD_LOG_WARN, "emergency file in use by another process, taking another name: %%p in it gives each its own path=\"%.300s\"",
                 path_now);
-}
-
-static bool has_to_tell(void)
-{
-    return atomic_load_explicit(&tell_errno, memory_order_relaxed) != 0 || atomic_load_explicit(&tell_taken, memory_order_relaxed);
 }
 
 void umd_emergency_put(const struct umd_emergency_note *note)
@@ -138,8 +139,6 @@ void umd_emergency_put(const struct umd_emergency_note *note)
             give(s);
         }
     }
-    if (__builtin_expect(has_to_tell(), 0))
-        tell();
     errno = saved;
 }
 
@@ -153,6 +152,7 @@ void umd_emergency_notef(umdLogModule *module, const char *func, const char *fil
     va_end(ap);
     umd_emergency_put(&(struct umd_emergency_note){ .module = module->name, .func = func, .file = file, .line = (uint32_t)line,
                                                     .lifecycle = true, .message = message });
+    umd_emergency_tell();
 }
 
 uint64_t umd_emergency_count(void) { return atomic_load_explicit(&put_count, memory_order_relaxed); }
@@ -306,7 +306,7 @@ void umd_emergency_init(void)
     umd_emergency_init_head(fallback);
     if (path_wanted[0])
         start(true);
-    tell();
+    umd_emergency_tell();
 }
 
 /* A run without an error leaves nothing behind. What still comes goes to the mapping, which lives as long as the process. */

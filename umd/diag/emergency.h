@@ -73,8 +73,13 @@ UMD_API bool umd_emergency_set_mode(const char *word);
 /** UMD_EMERGENCY_FILE, "": none. Made by umd_emergency_init, when all settings are read. False: too long, nothing is changed. */
 bool umd_emergency_set_file(const char *path);
 
-/** Copies the note into the ring: no lock, no allocation, and, but for the first one, no system call. Async-signal-safe. */
+/**
+ * Copies the note into the ring: no lock, no allocation, and, but for the first one, which makes the file, no system call. Async-signal-safe.
+ * What there is to say of the file is told by umd_emergency_tell.
+ */
 UMD_API void umd_emergency_put(const struct umd_emergency_note *note);
+/* For who logs next: the WARN that no file could be had, or that it has another name, if it is due. As safe as UMD_LOG. */
+void umd_emergency_tell(void);
 /** Puts the ring into a file (%p: process id), after what it holds already. An older file becomes path.1; in use: path.PID. UMD_ERR_RES_FILE. */
 UMD_API UMD_MUST_CHECK umdStatus umd_emergency_open(const char *path);
 

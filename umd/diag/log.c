@@ -13,6 +13,8 @@ void umdLogMessage(umdLogLevel level, const char *module, uint64_t context_id, c
 {
     if (!module || !message || level < UMD_LOG_ERROR || level > UMD_LOG_TRACE || level > umd_log_level_max(module))
         return;
+    if (level == UMD_LOG_ERROR) /* as all errors, before the log, which may have no room */
+        umd_emergency_put(&(struct umd_emergency_note){ .module = module, .context_id = context_id, .message = message });
     umd_log_text(&(struct umd_log_text){ .level = level, .module = module, .context_id = context_id, .trace_id = trace_id, .message = message });
 }
 

@@ -96,9 +96,11 @@ static __attribute__((noinline)) void emit_slow(const umdLogSite *site, const ui
     bool sync = !t->busy && umd_log_is_sync(), error = site->level == UMD_LOG_ERROR;
     if (sync || error || !site->id)
         umd_log_decode(message, sizeof(message), site->fmt, encoded, n);
-    if (error)
+    if (error) {
         umd_emergency_put(&(struct umd_emergency_note){ .module = site->module->name, .func = site->func, .file = site->file,
                                                         .line = site->line, .context_id = t->context_id, .message = message });
+        umd_emergency_tell();
+    }
     if (!site->id) { /* of a library whose sites have no number */
         umd_log_text(&(struct umd_log_text){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
                                              .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });

@@ -11,7 +11,6 @@ static struct slot {
     _Atomic(bool) ready;        /* the first has been written down */
     struct umd_log_folded first;
 } slots[SLOTS];
-static _Atomic(uint64_t) lost;
 static _Atomic(uint32_t) waiting;
 
 static uint32_t hash(const char *file, uint32_t line)
@@ -60,7 +59,7 @@ void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t 
             return;
         }
     }
-    atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+    /* Of more call sites than there is room for: counted as dropped, and in the emergency ring. */
 }
 
 bool umd_log_fold_take(struct umd_log_folded *out)
@@ -79,5 +78,3 @@ bool umd_log_fold_take(struct umd_log_folded *out)
     }
     return false;
 }
-
-uint64_t umd_log_fold_lost(void) { return atomic_load_explicit(&lost, memory_order_relaxed); }

@@ -5,7 +5,8 @@
 
 #include "log_internal.h"
 
-/* Any thread, lock-free, async-signal-safe. The emergency ring has the error already: here it waits for the writer's next round. */
+/* Any thread, lock-free, async-signal-safe. The emergency ring has the error already: here it waits for the writer's next round.
+ * Of more call sites than there is room for they stay in the emergency ring alone. */
 void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth, const struct umd_log_trace_ids *trace);
 
 struct umd_log_folded {
@@ -20,7 +21,5 @@ struct umd_log_folded {
 };
 /* The writer: takes one out. False: none (left). */
 bool umd_log_fold_take(struct umd_log_folded *out);
-/* Errors of more call sites than there is room for, so far: they are in the emergency ring alone. */
-uint64_t umd_log_fold_lost(void);
 
 #endif

@@ -144,7 +144,7 @@ static bool is_empty(const struct umd_log_ring *ring)
 
 struct umd_log_ring *umd_log_ring_create(void)
 {
-    void *block = umd_diag_alloc(sizeof(struct umd_log_ring) + LINE_B); /* it comes at multiples of 16 bytes */
+    void *block = umd_diag_map(sizeof(struct umd_log_ring) + LINE_B); /* a signal handler may be the thread's first to log */
     struct umd_log_ring *ring = (struct umd_log_ring *)(((uintptr_t)block + LINE_B - 1) & ~(uintptr_t)(LINE_B - 1));
 
     if (!block)
@@ -193,11 +193,11 @@ void umd_log_ring_reap(void)
             continue;
         }
         prev->next = r->next;
-        umd_diag_free(r->block);
+        umd_diag_unmap(r->block);
     }
     struct umd_log_ring *expected = first;
     if (dead(first) && atomic_compare_exchange_strong(&rings, &expected, first->next))
-        umd_diag_free(first->block);
+        umd_diag_unmap(first->block);
 }
 
 void umd_log_count_dropped(void) { atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed); }

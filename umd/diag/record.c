@@ -74,6 +74,7 @@ static void announce(umdLogModule *module, const umdErrorDetail *rec)
             .module = module->name, .func = rec->func, .file = rec->file, .line = rec->line,
             .code = rec->code, .context_id = rec->context_id, .record = rec->id, .message = message,
         });
+    umd_emergency_tell();
     if ((int)level > atomic_load_explicit(&module->level, memory_order_relaxed))
         return;
     umd_log_text(&(struct umd_log_text){

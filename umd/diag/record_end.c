@@ -89,6 +89,7 @@ void umd_record_note(const umdLogSite *site, const umdErrorDetail *d, ...)
     if (d->advice.severity >= UMD_SEVERITY_ERROR)
         umd_emergency_put(&(struct umd_emergency_note){ .module = site->module->name, .func = site->func, .file = site->file,
             .line = site->line, .lifecycle = true, .context_id = d->context_id, .record = d->id, .message = message });
+    umd_emergency_tell();
     if ((int)UMD_LOG_INFO > atomic_load_explicit(&site->module->level, memory_order_relaxed))
         return;
     umd_log_text(&(struct umd_log_text){
@@ -126,6 +127,10 @@ static void tell_swallowed(const umdErrorDetail *rec)
     char message[192];
 
     snprintf(message, sizeof(message), "a record was swallowed: nobody saw %s of %s", umdStatusName((umdStatus)rec->code), rec->func);
+    umd_emergency_put(&(struct umd_emergency_note){
+        .module = "diag.record", .func = rec->func, .file = rec->file, .line = rec->line, .code = rec->code, .context_id = rec->context_id,
+        .record = rec->id, .message = message,
+    });
     umd_log_text(&(struct umd_log_text){
         .level = UMD_LOG_ERROR, .module = "diag.record", .func = rec->func, .file = rec->file, .line = rec->line, .code = rec->code,
         .context_id = rec->context_id, .record = rec->id, .message = message,

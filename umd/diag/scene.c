@@ -66,7 +66,8 @@ static struct place *find(umdRecordId id)
 
 extern void *__libc_stack_end __attribute__((weak));
 
-void umd_scene_stack_bounds(struct umd_diag_thread *t)
+/* Not with the thread's state: a signal handler that logs may be the first to need that, and pthread_getattr_np takes memory. */
+static void find_stack_bounds(struct umd_diag_thread *t)
 {
     pthread_attr_t attr;
     struct rlimit limit;
@@ -121,6 +122,8 @@ static void take_calls(struct scene *s, const struct umd_diag_thread *t)
 
 void umd_scene_take(struct umd_diag_thread *t, const umdErrorDetail *rec, const void *frame, const umdErrorNote *errors, uint32_t error_count)
 {
+    if (!t->stack_end)
+        find_stack_bounds(t);
     for (uint32_t tries = 0; tries < TRIES; tries++) {
         struct place *p = &places[atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % SCENE_COUNT];
         if (!hold(p))

@@ -334,6 +334,36 @@ void *umd_diag_alloc(size_t size)
 
 void umd_diag_free(void *p) { umd_sys()->free(p); }
 
+/* In front of the block; 0: of a test's table. Its size keeps the block's alignment. */
+struct map_head { size_t mapped_B; uint64_t reserved[7]; };
+
+void *umd_diag_map(size_t size)
+{
+    const size_t whole_B = size + sizeof(struct map_head);
+    const struct umd_sys *sys = umd_sys();
+    struct map_head *head;
+
+    if (sys != &default_table) {
+        head = sys->alloc(whole_B);
+    } else {
+        head = mmap(NULL, whole_B, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (head == MAP_FAILED)
+            return NULL;
+        head->mapped_B = whole_B;
+    }
+    return head ? head + 1 : NULL;
+}
+
+void umd_diag_unmap(void *p)
+{
+    struct map_head *head = (struct map_head *)p - 1;
+
+    if (head->mapped_B)
+        (void)munmap(head, head->mapped_B);
+    else
+        umd_sys()->free(head);
+}
+
 void umd_sys_step_begin(uint64_t seed)
 {
     if (atomic_fetch_add(&step_depth, 1))
