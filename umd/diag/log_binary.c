@@ -16,6 +16,8 @@ UMD_LOG_MODULE("diag.binary");
 
 #define SITE_ID_MAX (1u << 20)
 #define STRING_MAX_B 4096u
+#define WASTE_MIN_B (64u << 20) /* see sound_in_search */
+#define WASTE_TIMES 4u
 #define READ_B 65536u
 
 /* One call site; its texts lie behind it. */
@@ -36,6 +38,9 @@ struct umd_log_binary {
     size_t begin, end, size;
     const uint8_t *item, *item_end; /* of the block under way, in data */
     size_t block_B;
+    uint64_t read_B;            /* from the file, so far */
+    uint64_t wasted_B;          /* of it looked through for what then was no sound block */
+    uint64_t sound_at;          /* in the file; a sound block beyond what is damaged, found already */
     uint64_t mono_ns, real_ns, previous_ns, context_id; /* of the block */
     uint32_t tid, depth;
     int error;                  /* errno of what a call site could not be kept for; 0: none */
@@ -72,6 +77,7 @@ static int fill(struct umd_log_binary *b, size_t n)
         if (got == 0)
             break;
         b->end += (size_t)got;
+        b->read_B += (size_t)got;
     }
     return 0;
 }
@@ -256,19 +262,42 @@ static void skip_to_mark(struct umd_log_binary *b)
     b->stats.damaged_B += gone;
 }
 
+static uint64_t offset_of(const struct umd_log_binary *b, size_t at) { return b->read_B - (b->end - at); }
+
+/*
+ * The same for a mark behind damage, which may be anything. A file that was made to do harm has heads one after the other, each of which claims
+ * all that follows: so what such looks may cost grows with the file, not with its square. Beyond that marks are passed over.
+ */
+static bool sound_in_search(struct umd_log_binary *b, size_t at, const struct umd_log_binary_block *block)
+{
+    if (b->sound_at && offset_of(b, at) == b->sound_at)
+        return true;
+    if (b->wasted_B > WASTE_MIN_B + WASTE_TIMES * b->read_B)
+        return false;
+    if (sound(b, at, block))
+        return true;
+    if (b->end - at >= sizeof(*block) + block->payload_B)
+        b->wasted_B += sizeof(*block) + block->payload_B;
+    return false;
+}
+
 /* A length that reaches beyond the file is damage rather than a block in the making, if a sound block follows. */
-static bool sound_block_follows(const struct umd_log_binary *b)
+static bool sound_block_follows(struct umd_log_binary *b)
 {
     const uint32_t mark = UMD_BINARY_BLOCK_MARK;
     struct umd_log_binary_block block;
 
+    if (b->sound_at > offset_of(b, b->begin))
+        return true;
     for (size_t at = b->begin + 1; b->end > at;) {
         const uint8_t *next = memmem(b->data + at, b->end - at, &mark, sizeof(mark));
         if (!next)
             return false;
         at = (size_t)(next - b->data);
-        if (block_at(b, at, &block) && sound(b, at, &block))
+        if (block_at(b, at, &block) && sound_in_search(b, at, &block)) {
+            b->sound_at = offset_of(b, at);
             return true;
+        }
         at++;
     }
     return false;
@@ -293,7 +322,7 @@ static int next_block(struct umd_log_binary *b)
             return err;
         if (marked && b->end - b->begin < sizeof(block) + block.payload_B && !sound_block_follows(b))
             return 0;
-        if (marked && sound(b, b->begin, &block))
+        if (marked && (damaged ? sound_in_search(b, b->begin, &block) : sound(b, b->begin, &block)))
             break;
         b->stats.damaged_blocks += !damaged || marked;
         damaged = true;

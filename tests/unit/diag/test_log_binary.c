@@ -293,6 +293,35 @@ static void hostile_files_do_no_harm(void **state)
     }
 }
 
+/* Heads without end, each of which claims all that follows: the work grows with the file, not with its square (the time limit is the assertion). */
+static void heads_without_end_are_no_work_without_end(void **state)
+{
+    enum { HEADS = 400000 };
+    const struct umd_log_binary_block fake = { .mark = UMD_BINARY_BLOCK_MARK, .crc = 1, .payload_B = UMD_BINARY_PAYLOAD_MAX_B };
+    struct umd_log_binary_stats stats;
+    struct umd_log_binary_record r;
+    struct umd_log_binary *b;
+    uint32_t read = 0;
+    size_t n = sample();
+    char path[160];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", scratch("heads"));
+    store(path, bytes, n);
+    FILE *f = fopen(path, "a");
+    assert_non_null(f);
+    for (int i = 0; i < HEADS; i++)
+        assert_int_equal(fwrite(&fake, sizeof(fake), 1, f), 1);
+    fclose(f);
+    assert_int_equal(umd_log_binary_open(path, &b), UMD_SUCCESS);
+    while (umd_log_binary_next(b, &r) == UMD_SUCCESS)
+        read++;
+    umd_log_binary_get_stats(b, &stats);
+    umd_log_binary_close(b);
+    assert_true(read >= 100); /* what came before */
+    assert_true(stats.damaged_blocks > 1000 && stats.torn);
+}
+
 /* Of the record that is open on this thread. */
 static const char *last_record_figures(void)
 {
@@ -448,7 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_comes_back_whole), cmocka_unit_test(error_records_keep_code_and_id),
         cmocka_unit_test(each_rotated_file_is_decoded_alone), cmocka_unit_test(a_torn_tail_is_seen_and_read_on),
-        cmocka_unit_test(a_damaged_block_costs_no_other), cmocka_unit_test(hostile_files_do_no_harm),
+        cmocka_unit_test(a_damaged_block_costs_no_other), cmocka_unit_test(hostile_files_do_no_harm), cmocka_unit_test(heads_without_end_are_no_work_without_end),
         cmocka_unit_test(a_hostile_format_is_tamed), cmocka_unit_test(what_is_no_log_is_refused), cmocka_unit_test(a_read_that_fails_says_why), cmocka_unit_test(stepped_runs_are_equal),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
