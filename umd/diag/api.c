@@ -50,8 +50,9 @@ static void deliver(struct umd_diag_thread *t, const char *name, umdStatus st)
 {
     struct umd_record_scope *s = umd_record_scope_of(t);
 
-    if (!s->open && t->last_nested && t->last.code == (int32_t)st) {
-        t->last_nested = t->depth > 0; /* a nested call delivered it already, unchanged */
+    if (!s->open && umd_record_is_nested(t) && t->last.code == (int32_t)st) { /* a nested call delivered it already, unchanged */
+        if (!t->depth)
+            umd_record_settle_nested(t);
         return;
     }
     if (!s->open)
@@ -62,10 +63,14 @@ static void deliver(struct umd_diag_thread *t, const char *name, umdStatus st)
         umd_record_add_hop(&s->rec, "umd", name, "", 0, (umdStatus)s->rec.code, st);
     UMD_COPY_STR(s->rec.api, name);
     umd_record_end(s, UMD_RECORD_DELIVERED);
-    umd_record_log_delivered(s);
+    umd_record_settle_nested(t);
     t->last = s->rec;
     t->have_last = true;
     t->last_nested = t->depth > 0;
+    t->last_scope = t->scope;
+    t->last_owed = t->last_nested && !s->quiet;
+    if (!t->last_nested)
+        umd_record_log_delivered(s);
 }
 
 static void finish_call(struct umd_diag_thread *t, umdStatus st)
@@ -110,6 +115,8 @@ umdStatus umd_api_exit(struct umd_api_call *call, umdStatus st)
         deliver(t, call->site->name, st);
     else if (s->open && s->rec.call_depth > t->depth)
         umd_record_end(s, UMD_RECORD_SWALLOWED); /* raised in this call, which says that all is well */
+    if (__builtin_expect(t->last_owed && !t->depth, 0))
+        umd_record_settle_nested(t);
     if (traced(call->site->exit))
         umd_log_emit(call->site->exit, (const uint64_t[]){ UMD_LOG_BITS(umdStatusName(st)) });
     return st;

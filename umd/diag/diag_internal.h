@@ -25,7 +25,6 @@ struct umd_call_entry {
 
 struct umd_record_scope {
     bool open;
-    bool taken;         /* umd_record_take_cause named it */
     bool quiet;         /* one of too many: neither its begin nor its end is logged */
     umdErrorDetail rec;
 };
@@ -48,7 +47,9 @@ struct umd_diag_thread {
     uint32_t depth;             /* public calls under way */
     uint64_t context_id;
     bool have_last;
-    bool last_nested;           /* last was delivered to a public call of ours that is still under way */
+    bool last_nested;           /* last was delivered to a public call of ours that is still under way, in scope last_scope */
+    bool last_owed;             /* and its end is not in the log yet: it is told when that call says what becomes of it */
+    uint32_t last_scope;
     umdErrorDetail last;
     struct umd_fold_key fold;
     uint64_t call_seq;
@@ -111,6 +112,9 @@ bool umd_power_of_ten(uint32_t n);
 /* Of a code that came up without a record: the story begins here, and says so. func lives on. */
 umdStatus umd_record_raise_bare(umdLogModule *module, const char *func, const char *file, uint32_t line, umdStatus code);
 bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st);
+static inline bool umd_record_is_nested(const struct umd_diag_thread *t) { return t->last_nested && t->last_scope == t->scope; }
+/* Nothing more comes of the record that a nested call has delivered: its end is logged, if it is owed. */
+void umd_record_settle_nested(struct umd_diag_thread *t);
 void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
 void umd_record_step_reset(uint64_t seed);
 
@@ -128,6 +132,8 @@ void umd_record_store_put(const umdErrorDetail *rec);
 /* A new record; the errors of its context before it come out, newest first, and it joins them. */
 uint32_t umd_record_store_raised(const umdErrorDetail *rec, umdErrorNote before[UMD_SCENE_ERRORS]);
 void umd_record_store_imported(const umdErrorDetail *rec);
+/* A record of this id is here, and began otherwise: what was raised where and when never changes, whatever is added to it. */
+bool umd_record_store_contradicts(const umdErrorDetail *rec);
 bool umd_record_store_get(umdRecordId id, umdErrorDetail *out);
 /* It was exported, to be imported again here or elsewhere; until then its end is not the end of its story. */
 void umd_record_store_set_travels(umdRecordId id, bool travels);

@@ -53,6 +53,7 @@ static void thread_end(void *arg)
     for (uint32_t i = 0; i < UMD_SCOPES; i++)
         if (t->scopes[i].open)
             umd_record_end(&t->scopes[i], UMD_RECORD_SWALLOWED);
+    umd_record_settle_nested(t);
     if (t->ring)
         umd_log_ring_orphan(t->ring);
     umd_diag_unmap(t);

@@ -47,15 +47,24 @@ bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st)
 {
     struct umd_record_scope *s = umd_record_scope_of(t);
 
-    if (s->open || !t->last_nested || t->depth == 0 || t->last.code != (int32_t)st)
+    if (s->open || !umd_record_is_nested(t) || t->depth == 0 || t->last.code != (int32_t)st)
         return false;
     s->rec = t->last;
     s->rec.end = UMD_RECORD_OPEN;
     s->open = true;
-    s->taken = false;
-    t->last_nested = false;
+    s->quiet = !t->last_owed;
+    t->last_nested = t->last_owed = false;
     umd_record_count(UMD_COUNT_DELIVERED, (int32_t)st, -1);
     return true;
+}
+
+void umd_record_settle_nested(struct umd_diag_thread *t)
+{
+    bool owed = t->last_owed;
+
+    t->last_nested = t->last_owed = false;
+    if (owed)
+        umd_record_log_end(&umd_log_this_module, &t->last, UMD_RECORD_DELIVERED);
 }
 
 /* The log line of a record's begin, and its copy in the emergency ring, which comes first (C7). */
@@ -195,8 +204,7 @@ static umdStatus raise_at(const struct origin *o, va_list ap)
         t->fold = key;
     }
     s->open = true;
-    s->taken = false;
-    t->last_nested = false;
+    umd_record_settle_nested(t);
     umd_record_count(UMD_COUNT_RAISED, o->code, 1);
     s->quiet = !keep(t, s, o, folded);
     if (!s->quiet)
@@ -301,11 +309,9 @@ umdRecordId umd_record_take_cause(void)
     if (!t)
         return (umdRecordId){ 0 };
     struct umd_record_scope *s = umd_record_scope_of(t);
-    if (s->open) {
-        s->taken = true;
+    if (s->open)
         return s->rec.id;
-    }
-    return t->last_nested && t->depth ? t->last.id : (umdRecordId){ 0 };
+    return umd_record_is_nested(t) && t->depth ? t->last.id : (umdRecordId){ 0 };
 }
 
 void umd_record_set_largest_fit(uint64_t size_B)
@@ -323,6 +329,8 @@ void umd_record_scope_begin(void)
     if (!t)
         return;
     t->scope++;
+    if (t->last_nested && t->last_scope >= t->scope)
+        umd_record_settle_nested(t); /* of a scope that has ended */
     if (t->scope >= UMD_SCOPES) {
         UMD_LOG(UMD_LOG_WARN, "record scopes nest too deep, records may mix depth=%u max=%u", t->scope, UMD_SCOPES - 1);
         return;

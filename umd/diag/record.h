@@ -87,7 +87,7 @@ UMD_API umdStatus umd_record_hop(umdLogModule *module, const char *func, const c
 UMD_API void umd_record_absorb(const umdLogSite *site, umdStatus st, const char *why);
 /** Id of the thread's open record (seq 0: none), which stays open. */
 UMD_API umdRecordId umd_record_current(void);
-/** As umd_record_current, and marks it as consumed by a following raise. */
+/** As umd_record_current, or the id of the record that a public call of ours inside this one has just delivered: a raise that follows names it. */
 UMD_API umdRecordId umd_record_take_cause(void);
 /**
  * Adds figures to a text of size bytes, by the grammar in umd_diag.h: strings are quoted and escaped where they must be, what does not

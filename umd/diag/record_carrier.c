@@ -75,6 +75,8 @@ umdStatus umd_record_import(const umdErrorDetail *detail)
     umdErrorDetail copy = *detail;
     const char *bad = check(&copy);
 
+    if (!bad && umd_record_store_contradicts(&copy)) /* a peer is not to change what this process knows */
+        bad = "id";
     if (bad)
         return UMD_FAIL(UMD_ERR_INTERNAL, "argument=record field=%s code=%d", bad, (int)copy.code);
     struct umd_diag_thread *t = umd_diag_thread_get();
@@ -89,9 +91,8 @@ umdStatus umd_record_import(const umdErrorDetail *detail)
     copy.call_depth = t->depth;
     s->rec = copy;
     s->open = true;
-    s->taken = false;
     s->quiet = copy.repeat && !umd_power_of_ten(copy.repeat);
-    t->last_nested = false;
+    umd_record_settle_nested(t);
     umd_record_count(UMD_COUNT_RAISED, copy.code, 1); /* raised as far as this side can tell: it has to end here too */
     umd_record_store_imported(&copy);
     umd_record_store_set_travels(copy.id, false);

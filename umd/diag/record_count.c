@@ -32,7 +32,8 @@ static struct code_counts *row_of(int32_t code)
 
 void umd_record_count(enum umd_record_counter which, int32_t code, int64_t by)
 {
-    struct code_counts *row = row_of(code);
+    /* A peer's record may have a code that is none of the table: it must not take the rows of those that are. */
+    struct code_counts *row = umd_status_known((umdStatus)code) ? row_of(code) : NULL;
 
     atomic_fetch_add_explicit(&totals[which], by, memory_order_relaxed);
     if (row)

@@ -150,7 +150,6 @@ void umd_record_end(struct umd_record_scope *s, umdRecordEnd end)
 
     s->rec.end = end;
     s->open = false;
-    s->taken = false;
     umd_record_count(counter[end], s->rec.code, 1);
     umd_record_store_put(&s->rec);
     if (end == UMD_RECORD_SWALLOWED)

@@ -177,16 +177,24 @@ static void add_path(struct page *p, const umdErrorDetail *d)
 }
 
 /* The last errors of the same context, in a line. */
+/* Of another thread, or by the clock of another process, it may be the younger one. */
+static void add_age(char *text, size_t size, const umdErrorDetail *d, const umdErrorNote *e, int digits)
+{
+    bool before = d->mono_ns >= e->mono_ns;
+
+    snprintf(text, size, "%.*g ms %s", digits, (double)(before ? d->mono_ns - e->mono_ns : e->mono_ns - d->mono_ns) / 1e6, before ? "before" : "after");
+}
+
 static void add_before(struct page *p, const umdErrorDetail *d, const umdErrorScene *scene)
 {
-    char text[400];
+    char text[400], age[40];
     size_t n = 0;
 
     for (uint32_t i = 0; scene && i < scene->error_count && i < 3; i++) {
         const umdErrorNote *e = &scene->errors[i];
+        add_age(age, sizeof(age), d, e, 3);
         if (!umd_id_equal(e->id, d->cause))
-            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %.3g ms before", n ? ", " : "", umdStatusName((umdStatus)e->code),
-                                  (double)(d->mono_ns - e->mono_ns) / 1e6);
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %s", n ? ", " : "", umdStatusName((umdStatus)e->code), age);
     }
     if (n)
         paragraph(p, "earlier", text, 3);
@@ -261,12 +269,13 @@ static void add_calls(struct page *p, const umdErrorDetail *d, const umdErrorSce
 
 static void add_errors(struct page *p, const umdErrorDetail *d, const umdErrorScene *scene)
 {
-    char id[64];
+    char id[64], age[40];
 
     for (uint32_t i = 0; i < scene->error_count; i++) {
         const umdErrorNote *e = &scene->errors[i];
         format_id(id, sizeof(id), e->id);
-        add(p, "  %-8s %s %s, %.4g ms before\n", i ? "" : "errors", id, umdStatusName((umdStatus)e->code), (double)(d->mono_ns - e->mono_ns) / 1e6);
+        add_age(age, sizeof(age), d, e, 4);
+        add(p, "  %-8s %s %s, %s\n", i ? "" : "errors", id, umdStatusName((umdStatus)e->code), age);
     }
 }
 

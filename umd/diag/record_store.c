@@ -259,6 +259,16 @@ uint32_t umd_record_store_raised(const umdErrorDetail *rec, umdErrorNote before[
     return count;
 }
 
+bool umd_record_store_contradicts(const umdErrorDetail *rec)
+{
+    umd_mutex_lock(&store.lock);
+    const umdErrorDetail *at = look_up_locked(rec->id);
+    bool other = at && (at->origin_code != rec->origin_code || at->mono_ns != rec->mono_ns || at->line != rec->line ||
+                        strcmp(at->func, rec->func) != 0 || strcmp(at->file, rec->file) != 0);
+    umd_mutex_unlock(&store.lock);
+    return other;
+}
+
 void umd_record_store_imported(const umdErrorDetail *rec)
 {
     umd_mutex_lock(&store.lock);

@@ -223,6 +223,58 @@ static void record_crosses_a_carrier(void **state)
     assert_string_equal(last_error().figures, "free_B=12");
 }
 
+static umdStatus inner_fails(void) { return CALL("umdInner", UMD_FAIL(UMD_ERR_HW_IRQ_LOST, "ring=%d", 70)); }
+
+static umdStatus passed_up(umdStatus st) { return UMD_HOP(st); }
+
+static umdStatus absorbed_outside(umdStatus st)
+{
+    UMD_ABSORB(st, "The outer call can do without.");
+    return UMD_SUCCESS;
+}
+
+static umdStatus left_alone(umdStatus st) { return st == UMD_SUCCESS ? st : UMD_SUCCESS; }
+
+static umdStatus scope_of_its_own(umdStatus st)
+{
+    umd_record_scope_begin();
+    umdStatus other = UMD_HOP(st); /* a bare code here: the record is the outer scope's */
+    assert_int_not_equal(umd_record_current().seq, last_error().id.seq);
+    UMD_ABSORB(other, "A test made it.");
+    umd_record_scope_end();
+    return st;
+}
+
+/* What a call inside another has delivered ends once, as the outer call says. */
+static void a_nested_record_ends_once(void **state)
+{
+    static const struct { umdStatus (*then)(umdStatus st); const char *end; } how[] = {
+        { passed_up, "end=delivered call=umdOuter" }, { absorbed_outside, "end=absorbed" }, { left_alone, "end=delivered call=umdInner" },
+        { scope_of_its_own, "end=delivered call=umdInner" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+        char id[128];
+        assert_int_equal(umdLogOpenFile(scratch("nested"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+        struct umd_api_call call = { 0 };
+        umd_api_enter(&call, "umdOuter", "x=%d", 1);
+        umdStatus st = inner_fails();
+        const umdErrorDetail d = last_error();
+        (void)umd_api_exit(&call, how[i].then(st));
+        umdLogFlush(10000);
+        snprintf(id, sizeof(id), "rec=%08x:%u:%" PRIu64 ": ended ", d.id.boot, d.id.pid, d.id.seq);
+        const char *text = slurp(scratch("nested"));
+        assert_int_equal(count_of(text, id), 1);
+        assert_non_null(strstr(strstr(text, id), how[i].end));
+        umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+        unlink(scratch("nested"));
+        CALL("umdA", origin(9)); /* the next is no repetition */
+    }
+}
+
+static bool is_of_table(int32_t code) { return strcmp(umdStatusName((umdStatus)code), "UMD_UNKNOWN") != 0; }
+
 static void hostile_records_are_refused(void **state)
 {
     umdErrorDetail good, bad;
@@ -243,6 +295,30 @@ static void hostile_records_are_refused(void **state)
     REFUSED(end, 9);
     REFUSED(id.seq, 0);
     REFUSED(advice.action, (umdAction)99);
+    /* Another's record under the id of one of ours: what we know of it stays. */
+    REFUSED(origin_code, UMD_ERR_HW_HANG);
+    assert_non_null(strstr(last_error().figures, "field=id"));
+    REFUSED(mono_ns, good.mono_ns + 1);
+    bad = good;
+    strcpy(bad.func, "elsewhere");
+    assert_int_equal(CALL("umdA", umd_record_import(&bad)), UMD_ERR_INTERNAL);
+    umdErrorDetail kept = { .size_B = sizeof(kept) };
+    assert_int_equal(umdGetErrorDetailById(good.id, &kept), UMD_SUCCESS);
+    assert_int_equal(kept.origin_code, good.origin_code);
+    assert_string_equal(kept.func, good.func);
+    /* Codes of no table take no rows of those that are. */
+    umdErrorCounts rows[512];
+    bad = good;
+    bad.id.pid++;
+    for (int i = 0; i < 1000; i++) {
+        bad.id.seq++;
+        bad.code = -1000 - i;
+        if (!is_of_table(bad.code))
+            (void)CALL("umdA", umd_record_import(&bad));
+    }
+    uint32_t row_count = umdGetErrorCounts(rows, 512);
+    for (uint32_t i = 0; i < row_count; i++)
+        assert_true(is_of_table(rows[i].code));
     bad = good;
     memset(bad.figures, 'x', sizeof(bad.figures));
     assert_int_equal(CALL("umdA", umd_record_import(&bad)), UMD_ERR_INTERNAL);
@@ -393,7 +469,7 @@ int main(void)
         cmocka_unit_test(delivered_record_tells_all), cmocka_unit_test(success_leaves_the_last_error),
         cmocka_unit_test(raising_over_an_open_record_swallows_it), cmocka_unit_test(success_with_a_record_open_swallows_it),
         cmocka_unit_test(cause_is_linked_not_swallowed), cmocka_unit_test(absorbed_record_says_why), cmocka_unit_test(mild_record_has_its_own_severity),
-        cmocka_unit_test(nested_call_keeps_one_record), cmocka_unit_test(bare_code_gets_a_record),
+        cmocka_unit_test(nested_call_keeps_one_record), cmocka_unit_test(a_nested_record_ends_once), cmocka_unit_test(bare_code_gets_a_record),
         cmocka_unit_test(codes_outside_the_list_become_internal), cmocka_unit_test(record_crosses_a_carrier),
         cmocka_unit_test(hostile_records_are_refused), cmocka_unit_test(scopes_do_not_mix),
         cmocka_unit_test(repeats_fold_into_one_record), cmocka_unit_test(store_keeps_the_last_256),

@@ -410,6 +410,36 @@ static void a_storm_is_told_in_few_lines(void **state)
     assert_true(counts_of(UMD_ERR_HW_PAGE_FAULT).unlogged > FAULTS / 2);
 }
 
+static _Atomic(uint64_t) set_ns;
+static uint64_t clock_that_is_set(void) { return set_ns; }
+
+/* Of two threads, or of two processes, the one that is told of may have the younger stamp. */
+static void an_age_is_never_negative(void **state)
+{
+    struct umd_sys table = *umd_sys_default();
+    umdErrorDetail d = { .size_B = sizeof(d) };
+    char text[8192];
+
+    (void)state;
+    table.mono_ns = clock_that_is_set;
+    umd_sys_set(&table);
+    umd_record_set_context(77);
+    for (int i = 0; i < 2; i++) {
+        set_ns = i ? 9900000000u : 10000000000u;
+        struct umd_api_call call = { 0 };
+        umd_api_enter(&call, "umdA", "x=%d", i);
+        (void)umd_api_exit(&call, UMD_FAIL(UMD_ERR_HW_PAGE_FAULT, "address=0x%x", 64 * i));
+    }
+    umd_record_set_context(0);
+    umd_sys_set(NULL);
+    assert_int_equal(umdGetLastErrorDetail(&d), UMD_SUCCESS);
+    umdErrorDetailFormat(&d, text, sizeof(text));
+    assert_non_null(strstr(text, "100 ms after"));
+    umdErrorDetailFormatFull(&d, text, sizeof(text));
+    assert_non_null(strstr(text, "100 ms after"));
+    assert_null(strstr(text, "e+1"));
+}
+
 static uint64_t overtaking_ns(void)
 {
     static _Atomic(uint64_t) calls;
@@ -445,7 +475,7 @@ int main(void)
         cmocka_unit_test(a_ring_of_causes_ends), cmocka_unit_test(forms_of_text), cmocka_unit_test(counts_by_code),
         cmocka_unit_test(retries_and_drops_are_counted), cmocka_unit_test(told_and_dropped_records_have_their_line),
         cmocka_unit_test(the_end_is_in_the_log), cmocka_unit_test(a_storm_is_told_in_few_lines),
-        cmocka_unit_test(a_storm_of_many_threads_is_told_in_few_lines),
+        cmocka_unit_test(an_age_is_never_negative), cmocka_unit_test(a_storm_of_many_threads_is_told_in_few_lines),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
