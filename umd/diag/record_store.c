@@ -263,8 +263,9 @@ bool umd_record_store_contradicts(const umdErrorDetail *rec)
 {
     umd_mutex_lock(&store.lock);
     const umdErrorDetail *at = look_up_locked(rec->id);
-    bool other = at && (at->origin_code != rec->origin_code || at->mono_ns != rec->mono_ns || at->line != rec->line ||
-                        strcmp(at->func, rec->func) != 0 || strcmp(at->file, rec->file) != 0);
+    bool other = at && at->line && /* 0: what stood for it while its origin was not known */
+                 (at->origin_code != rec->origin_code || at->mono_ns != rec->mono_ns || at->line != rec->line ||
+                  strcmp(at->func, rec->func) != 0 || strcmp(at->file, rec->file) != 0);
     umd_mutex_unlock(&store.lock);
     return other;
 }
