@@ -17,7 +17,7 @@ UMD_LOG_MODULE("umd.test");
 #endif
 #endif
 #ifndef OWN_MALLOC
-#define OWN_MALLOC 1
+#define OWN_MALLOC 1 /* else these functions are the sanitizer's, which calls them before a thread is up */
 #endif
 
 static __thread volatile sig_atomic_t in_handler __attribute__((tls_model("initial-exec")));
@@ -25,6 +25,7 @@ static _Atomic(int) forbidden; /* calls that a handler may not make */
 
 /* The C library's own, which this program's take the place of for all libraries. */
 #define INSTEAD __attribute__((visibility("default")))
+#if OWN_MALLOC
 INSTEAD int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
     int (*real)(pthread_t, pthread_attr_t *) = (int (*)(pthread_t, pthread_attr_t *))dlsym(RTLD_NEXT, "pthread_getattr_np");
@@ -33,7 +34,6 @@ INSTEAD int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
     return real(thread, attr);
 }
 
-#if OWN_MALLOC
 extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *p, size_t n);
