@@ -220,36 +220,33 @@ static int claim(int fd, const char *path)
     return is_at(fd, path) && fstat(fd, &st) == 0 && st.st_size == 0 ? 0 : EAGAIN;
 }
 
-/* Opens the file at path, empty and claimed. Value: the descriptor; -1: *err_out. */
-static int open_own(const char *path, bool plan, int *err_out)
+/* Opens the file at path, empty and claimed. 0 or errno; EBUSY: another process has it, or was quicker each time. */
+static int open_own(const char *path, bool plan, int *fd_out)
 {
-    *err_out = EBUSY;
-    for (uint32_t tries = 0; tries < CLAIM_TRIES; tries++) {
-        if (put_aside(path, plan) != 0)
-            return -1;
+    int err = EAGAIN;
+
+    for (uint32_t tries = 0; tries < CLAIM_TRIES && err == EAGAIN; tries++) {
+        err = put_aside(path, plan);
+        if (err)
+            break;
         int fd = open_at(plan, path, O_RDWR | O_CREAT | (plan ? 0 : O_NOFOLLOW), plan ? 0644 : 0600);
-        if (fd < 0) {
-            *err_out = errno;
-            return -1;
-        }
-        int err = claim(fd, path);
-        if (!err)
-            return fd;
-        umd_sys()->close(fd);
-        if (err != EAGAIN) {
-            *err_out = err;
-            return -1;
-        }
+        if (fd < 0)
+            return errno;
+        err = claim(fd, path);
+        if (err)
+            umd_sys()->close(fd);
+        else
+            *fd_out = fd;
     }
-    return -1;
+    return err == EAGAIN ? EBUSY : err;
 }
 
 static int map_at(const char *path, bool plan, uint8_t **base_out)
 {
-    int err;
-    int fd = open_own(path, plan, &err);
+    int fd = -1;
+    int err = open_own(path, plan, &fd);
 
-    if (fd < 0)
+    if (err)
         return err;
     err = write_zeros(plan, fd);
     if (!err) {
