@@ -30,7 +30,7 @@ void hw_ih_raise(struct hw_device *dev, const struct petrel_ih_entry *entry)
     struct umd_fault_hit hit;
     if (hw_reg(dev, HW_REG_IH_SIZE) == 0 || atomic_load(&dev->off_bus))
         return;
-    if (!ih_write(dev, entry))
+    if (umd_fault(UMD_FAULT_HW_IRQ_OVERFLOW, ih_where(), &hit) || !ih_write(dev, entry))
         atomic_fetch_or(&dev->regs[HW_REG_IH_STATUS], 1u);
     if (!umd_fault(UMD_FAULT_HW_IRQ_LOST, ih_where(), &hit))
         dev->irq_pending = true;

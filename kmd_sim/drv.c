@@ -238,6 +238,7 @@ static void write_state(struct umd_state_out *out, const void *arg)
     umd_state_u64(out, "jobs_submitted", dev->next_job);
     umd_state_u64(out, "resets", dev->reset_count);
     umd_state_u64(out, "interrupts_lost", dev->irq_lost_count);
+    umd_state_u64(out, "interrupt_overflows", dev->irq_overflow_count);
     umd_state_u64(out, "vram_free_B", dev->vram.free_B);
 }
 

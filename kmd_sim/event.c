@@ -68,11 +68,11 @@ void petrel_event_all_locked(struct petrel_device *dev, uint32_t type, const umd
 /* What stands for the events that found no room, once the older ones were read. */
 static void make_overflow(struct petrel_file *file, struct drm_petrel_event *event)
 {
-    *event = (struct drm_petrel_event){.base = {.type = DRM_PETREL_EVENT_OVERFLOW, .length = sizeof(*event)}, .device_ns = petrel_now(file->dev)};
-    event->record.size_B = sizeof(event->record);
-    snprintf(event->record.module, sizeof(event->record.module), "kmd.event");
-    snprintf(event->record.text, sizeof(event->record.text), "Events were dropped, since the file was not read.");
-    umd_figures_append(event->record.figures, sizeof(event->record.figures), "dropped=%" PRIu64 " room=%u", file->events_dropped, PETREL_EVENTS - 1);
+    umdErrorDetail record;
+
+    PETREL_RAISE(&record, 0, (umdRecordId){0}, UMD_ERR_HW_EVENTS_DROPPED, "dropped=%" PRIu64 " room=%u", file->events_dropped, PETREL_EVENTS - 1);
+    *event = (struct drm_petrel_event){0};
+    fill(file->dev, event, DRM_PETREL_EVENT_OVERFLOW, &record);
 }
 
 static ssize_t read_locked(struct petrel_file *file, uint64_t buf, size_t size_B)
@@ -85,8 +85,11 @@ static ssize_t read_locked(struct petrel_file *file, uint64_t buf, size_t size_B
             make_overflow(file, &overflow);
             event = &overflow;
         }
-        if (!usercopy_try_to(buf + done, event, sizeof(*event)))
+        if (!usercopy_try_to(buf + done, event, sizeof(*event))) {
+            if (event == &overflow)
+                umd_record_drop(&overflow.record, "the reader's buffer is bad, the next read tells");
             return done ? (ssize_t)done : -EFAULT;
+        }
         done += sizeof(*event);
         if (event == &overflow) {
             file->events_dropped = 0;

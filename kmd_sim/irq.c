@@ -62,6 +62,19 @@ static bool superseded(const struct petrel_device *dev, uint32_t at, uint32_t wp
     return false;
 }
 
+/* What found no room may have been anything: the fences tell what is done, and each ring whether it faulted. */
+static void irq_overflow_locked(struct petrel_device *dev, uint32_t wptr, struct petrel_after *after)
+{
+    umdErrorDetail record;
+    hw_write32(dev->hw, PETREL_REGS_OFF_IH_STATUS, 1); /* before the look, so that what is lost from here on is told anew */
+    dev->irq_overflow_count++;
+    PETREL_RAISE(&record, 0, (umdRecordId){0}, UMD_ERR_HW_IRQ_OVERFLOW, "entries=%u wptr=%u overflow_count=%" PRIu64, PETREL_IH_ENTRIES, wptr, dev->irq_overflow_count);
+    petrel_event_all_locked(dev, DRM_PETREL_EVENT_WARNING, &record);
+    petrel_sched_reap_locked(dev, after);
+    for (uint32_t i = 0; i < PETREL_RING_COUNT && !atomic_load(&dev->lost_code); i++)
+        petrel_ring_faulted_locked(&dev->rings[i], after);
+}
+
 void petrel_irq_drain_locked(struct petrel_device *dev, bool from_irq, struct petrel_after *after)
 {
     const uint32_t wptr = hw_read32(dev->hw, PETREL_REGS_OFF_IH_WPTR);
@@ -82,10 +95,9 @@ void petrel_irq_drain_locked(struct petrel_device *dev, bool from_irq, struct pe
             return;
     }
     hw_write32(dev->hw, PETREL_REGS_OFF_IH_RPTR, dev->ih_rptr);
-    if (hw_read32(dev->hw, PETREL_REGS_OFF_IH_STATUS) & 1u) {
-        UMD_LOG(UMD_LOG_WARN, "interrupt ring overflowed wptr=%u", wptr);
-        hw_write32(dev->hw, PETREL_REGS_OFF_IH_STATUS, 1);
-    }
+    const uint32_t status = hw_read32(dev->hw, PETREL_REGS_OFF_IH_STATUS);
+    if (status != UINT32_MAX && (status & 1u)) /* all ones: off the bus */
+        irq_overflow_locked(dev, wptr, after);
 }
 
 void petrel_irq(void *priv)

@@ -28,6 +28,12 @@ static void add_text(umdErrorDetail *d, const char *text)
         snprintf(d->text + used, sizeof(d->text) - used, "%s%s", used ? " " : "", text);
 }
 
+/* Tells of what was recovered, or needs no more than to be known. */
+static bool is_warning(const struct drm_petrel_event *ev)
+{
+    return ev->base.type == DRM_PETREL_EVENT_WARNING || ev->base.type == DRM_PETREL_EVENT_OVERFLOW;
+}
+
 static const char *done_about(const umdErrorDetail *d, const struct drm_petrel_event *ev)
 {
     const umdStatus code = (umdStatus)d->code;
@@ -37,6 +43,8 @@ static const char *done_about(const umdErrorDetail *d, const struct drm_petrel_e
     if (strstr(d->figures, "reset=refused")) /* by the kernel driver, which then declares the device lost */
         return ev && ev->base.type == DRM_PETREL_EVENT_WARNING ? "reset-refused" : "queue-banned,context-failed,reset-refused";
     bool begun = strstr(d->figures, "reset=begun"); /* whether it succeeds is not known yet; if not, the device is declared lost */
+    if (ev && ev->base.type == DRM_PETREL_EVENT_OVERFLOW)
+        return "each-queue-asked";
     if (ev && ev->base.type == DRM_PETREL_EVENT_WARNING)
         return begun ? "engine-reset-begun,work-requeued" : "recovered";
     if (code == UMD_ERR_EXEC_CANCELLED)
@@ -356,7 +364,7 @@ static void handle_event(struct umd_device *dev, const struct drm_petrel_event *
         sc.at = &at;
     complete(&d, &sc);
     add_hop(&d);
-    note_completed(ev->base.type == DRM_PETREL_EVENT_WARNING ? "warning" : "failure", &ev->record, &d, ev->job_id);
+    note_completed(is_warning(ev) ? "warning" : "failure", &ev->record, &d, ev->job_id);
     if (ev->base.type == DRM_PETREL_EVENT_LOST) {
         expect_all(dev);
         if (!umd_device_set_lost(dev, &d) && !umd_same_record(&d.id, &dev->lost.id))
@@ -451,14 +459,13 @@ static void tell_in_place(struct umd_stream *s, const struct drm_petrel_queue_qu
 }
 
 /* Which were dropped nobody can say. What matters for good is in the state of the queues: each is asked, and what is news is told. */
-static void reconcile(struct umd_device *dev, const umdErrorDetail *overflow)
+static void reconcile(struct umd_device *dev)
 {
     struct drm_petrel_queue_query q;
     struct umd_context *ctx;
     struct umd_stream *s;
     uint64_t id = 0;
 
-    UMD_LOG(UMD_LOG_WARN, "events dropped, the state of each queue tells what failed dropped=%" PRIu64, figure_of(overflow, "dropped"));
     while ((ctx = next_context(dev, &id))) {
         uint32_t number = 0;
         umd_record_set_context(ctx->id);
@@ -484,10 +491,10 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *ev)
         umd_object_put(&stream->obj); /* of a queue that is gone, whose id this stream has now */
         stream = NULL;
     }
-    if (ev->base.type == DRM_PETREL_EVENT_OVERFLOW)
-        reconcile(dev, &ev->record);
-    else if (!ctx || !failure || is_news(ctx, stream, &ev->record, false))
+    if (!ctx || !failure || is_news(ctx, stream, &ev->record, false))
         handle_event(dev, ev, ctx, stream);
+    if (ev->base.type == DRM_PETREL_EVENT_OVERFLOW)
+        reconcile(dev);
     if (stream)
         umd_object_put(&stream->obj);
     if (ctx)

@@ -177,7 +177,7 @@ struct drm_petrel_wait {
 #define DRM_PETREL_EVENT_ERROR 0x80000001u     /**< a job of this file failed, its queue is banned (INNOCENT_PARTIAL: cancelled) */
 #define DRM_PETREL_EVENT_LOST 0x80000002u      /**< the device is lost */
 #define DRM_PETREL_EVENT_WARNING 0x80000003u   /**< recovered: interrupt lost, long-running */
-#define DRM_PETREL_EVENT_OVERFLOW 0x80000004u  /**< events were dropped; record.figures says how many */
+#define DRM_PETREL_EVENT_OVERFLOW 0x80000004u  /**< events were dropped: record has UMD_ERR_HW_EVENTS_DROPPED and how many */
 #define DRM_PETREL_EVENT_CANCELLED 0x80000005u /**< what a job waited for failed: it and all behind it are cancelled, and so is the queue */
 struct drm_petrel_event {
     struct drm_event base;      /**< type, length */

@@ -285,7 +285,7 @@ typedef enum umdStatus {
     UMD_ERR_HW_LINK_ERRORS = -4016,
     /** Provisional. The firmware stopped and was started again; what ran is lost. Restore from a checkpoint; report it with the core dump. */
     UMD_ERR_HW_FW_CRASH = -4017,
-    /** Provisional. The interrupt ring ran over; the driver looked at every fence itself. Nothing; when it repeats, look at what floods it. */
+    /** The interrupt ring ran over; the driver looked at every fence itself. Nothing; when it repeats, look at what floods it. */
     UMD_ERR_HW_IRQ_OVERFLOW = -4018,
     /** Provisional. Interrupts come that nothing has caused, or come twice. Nothing; when it repeats, look at the interrupt path. */
     UMD_ERR_HW_IRQ_SPURIOUS = -4019,
@@ -293,7 +293,7 @@ typedef enum umdStatus {
     UMD_ERR_HW_FENCE_LOST = -4020,
     /** Provisional. A job touched memory that was unmapped while it ran. Wait for the job before unmapping; the record names the unmap. */
     UMD_ERR_HW_UNMAPPED_IN_USE = -4021,
-    /** Provisional. More events came than a client's queue holds; the oldest are gone. Ask each context for its status; the record has the count. */
+    /** More events came than a client's queue holds; the newest of them were dropped. Nothing for failures, which the driver finds in the state of each queue. Warnings are lost; error callbacks that take long are the usual cause. */
     UMD_ERR_HW_EVENTS_DROPPED = -4022,
     /** Provisional. An atomic went to memory that cannot do it, behind the link say. Place the memory on the device; see address and pc. */
     UMD_ERR_HW_ATOMIC_UNSUPPORTED = -4023,

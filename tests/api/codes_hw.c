@@ -104,6 +104,84 @@ CODE_CASE(UMD_ERR_HW_IRQ_LOST)
     assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
 }
 
+/* What found no room told of finished work, and once of a fault: both are found without it. */
+CODE_CASE(UMD_ERR_HW_IRQ_OVERFLOW)
+{
+    struct code_told told = { .want = run->code };
+    struct fx *f = code_up(run);
+    umdDevicePtr p = fx_alloc(f, 4096);
+    uint32_t back = 0;
+
+    assert_ok(umdContextSetErrorCallback(f->ctx, code_on_error, &told));
+    assert_ok(umd_fault_plan_set("hw.irq.overflow=1*fire"));
+    assert_ok(umdMemset(f->stream, p, 5, 4, 4));
+    assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE));
+    code_await_told(f, &told);
+    assert_non_null(strstr(told.detail.figures, "overflow_count=1"));
+    assert_int_equal(told.detail.advice.severity, UMD_SEVERITY_WARN);
+    code_saw(run, (umdStatus)told.detail.code);
+    assert_ok(umdMemcpyDtoH(f->stream, &back, p, 4));
+    assert_int_equal(back, 5);
+    assert_ok(umd_fault_plan_set("hw.irq.overflow=fire;hw.cu.illegal=1*fire"));
+    assert_ok(fx_launch(f->stream, fx_kernel(f, "axpy"), &(struct fx_args){ p, p, 1, 32 }, 1));
+    assert_fails(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE), UMD_ERR_HW_ILLEGAL_INSTRUCTION, "kernel=axpy");
+    assert_ok(umd_fault_plan_set(NULL));
+    assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
+}
+
+/* A callback that holds the thread up which reads the driver's events. */
+struct slow_told {
+    struct code_told told;
+    _Atomic(bool) hold, held;
+};
+
+static void on_error_slowly(umdContext context, const umdErrorDetail *detail, void *user)
+{
+    struct slow_told *s = user;
+
+    code_on_error(context, detail, &s->told);
+    atomic_store(&s->held, true);
+    while (!fx_stepped() && atomic_load(&s->hold))
+        usleep(100);
+}
+
+static void many_warnings(umdStream stream, umdDevicePtr p)
+{
+    for (int i = 0; i < 60; i++)
+        assert_ok(umdMemset(stream, p, 1, 4, 4096));
+    if (!fx_stepped())
+        assert_ok(umdStreamSynchronize(stream, UMD_TIMEOUT_INFINITE));
+}
+
+/* Threaded: the callback is held up until more came than the driver keeps. Stepped: they come within one call, the wait for the second stream. */
+CODE_CASE(UMD_ERR_HW_EVENTS_DROPPED)
+{
+    struct slow_told slow = { .told.want = run->code, .hold = true };
+    struct fx *f = code_up(run);
+    umdDevicePtr p = fx_alloc(f, 4096);
+    umdStream beside;
+
+    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &beside));
+    assert_ok(umdContextSetErrorCallback(f->ctx, on_error_slowly, &slow));
+    assert_ok(umd_fault_plan_set(fx_stepped() ? "hw.irq.lost[interval=2]=fire" : "hw.irq.lost=fire"));
+    many_warnings(beside, p);
+    while (!fx_stepped() && !atomic_load(&slow.held))
+        usleep(100);
+    many_warnings(f->stream, p); /* what was read in one go with the first made room */
+    if (fx_stepped())
+        assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE));
+    else
+        assert_ok(umd_fault_plan_set(NULL));
+    atomic_store(&slow.hold, false);
+    code_await_told(f, &slow.told);
+    assert_non_null(strstr(slow.told.detail.figures, "dropped="));
+    assert_int_equal(slow.told.detail.advice.severity, UMD_SEVERITY_WARN);
+    assert_ok(umd_fault_plan_set(NULL));
+    code_saw(run, (umdStatus)slow.told.detail.code);
+    assert_ok(umdContextGetStatus(f->ctx));
+    assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
+}
+
 /* A fill over the link: it takes the device long, and the host not. */
 CODE_CASE(UMD_ERR_HW_LONG_RUNNING)
 {

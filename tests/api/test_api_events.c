@@ -225,7 +225,7 @@ enum { FLOOD = 50, KEPT = 31 };
 /* What callbacks heard; the first one that comes is held up, and with it the thread that reads the driver's events. */
 struct heard {
     _Atomic(bool) hold, held;
-    _Atomic(int) warnings, failures, unknown;
+    _Atomic(int) warnings, dropped, failures, unknown;
     _Atomic(int32_t) code;
 };
 
@@ -236,6 +236,8 @@ static void on_error(umdContext context, const umdErrorDetail *detail, void *use
     (void)context;
     if (detail->code == UMD_ERR_HW_IRQ_LOST) {
         atomic_fetch_add(&h->warnings, 1);
+    } else if (detail->code == UMD_ERR_HW_EVENTS_DROPPED) {
+        atomic_fetch_add(&h->dropped, 1);
     } else if (detail->code == UMD_ERR_EXEC_FAILED) {
         atomic_fetch_add(&h->unknown, 1);
     } else {
@@ -323,6 +325,7 @@ static void flood_end(struct fx *f, struct flood *w, int failures)
     assert_int_equal(w->loud.failures, failures);
     assert_int_equal(w->loud.unknown + w->quiet.unknown + w->quiet.failures, 0);
     assert_in_range(w->loud.warnings, KEPT, FLOOD - 1); /* else nothing was dropped, and nothing tested */
+    assert_true(w->loud.dropped > 0 && w->quiet.dropped > 0);
     assert_int_equal(count_of(UMD_ERR_EXEC_FAILED), w->failed_codes);
     assert_ok(umd_fault_plan_set(NULL));
     assert_ok(umdContextDestroy(w->ctx));

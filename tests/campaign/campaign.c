@@ -42,6 +42,7 @@ static const struct fault_case fault_cases[] = {
     { "hw.sdma.hang", "fire", 12, { UMD_ERR_HW_HANG } },
     { "hw.bus.off", "fire", 20, { UMD_ERR_DEV_LOST_OFF_BUS } },
     { "hw.irq.lost", "1*fire", 20, { UMD_ERR_HW_IRQ_LOST } },
+    { "hw.irq.overflow", "1*fire", 20, { UMD_ERR_HW_IRQ_OVERFLOW } },
     { "kmd.vram.alloc", "1*fail", 8, { UMD_ERR_MEM_ALLOC_FAILED } },
     { "kmd.ring.full", "1*fail", 20, { UMD_ERR_SUBMIT_RING_FULL } },
     { "kmd.vm.page_table", "1*fail", 8, { UMD_ERR_MEM_ALLOC_FAILED } },

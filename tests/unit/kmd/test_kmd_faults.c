@@ -406,6 +406,8 @@ static void test_overflow(void **state)
         count++;
     assert_int_equal(count, 31); /* of 32 places one is kept for the loss of the device */
     assert_int_equal(event.base.type, DRM_PETREL_EVENT_OVERFLOW);
+    assert_int_equal(event.record.code, UMD_ERR_HW_EVENTS_DROPPED);
+    assert_true(event.record.id.seq);
     assert_in_range(figure(&event.record, "dropped"), 1, 40);
     assert_false(next_event(env, &event, 0));
     /* Events are whole: a small buffer is refused, a bad one keeps the event. */
