@@ -12,10 +12,10 @@
 
 static int list_text(void)
 {
-    printf("%-22s %-8s %s\n", "site", "actions", "what happens");
+    printf("%-22s %-8s %-32s %s\n", "site", "actions", "told by", "what happens");
     for (int i = 0; i < UMD_FAULT_SITE_COUNT; i++) {
         const struct umd_fault_site_info *s = umd_fault_site_info((enum umd_fault_site)i);
-        printf("%-22s %-8s %s\n", s->name, s->actions, s->text);
+        printf("%-22s %-8s %-32s %s\n", s->name, s->actions, s->code ? umdStatusName(s->code) : "the log", s->text);
     }
     printf("\nA rule: site[nth=N,interval=N,space=N,times=N,ctx=N,queue=N,rank=N]=P%%COUNT*action(args)->...; the bracket, P%%, COUNT* and\n"
            "(args) are optional; rules are joined by ';'. See docs/faults.md.\n");
@@ -31,6 +31,7 @@ static int list_json(void)
         struct json_object *o = json_object_new_object();
         json_add_text(o, "site", s->name);
         json_add_text(o, "actions", s->actions);
+        json_add_text(o, "code", s->code ? umdStatusName(s->code) : NULL);
         json_add_text(o, "text", s->text);
         json_object_array_add(all, o);
     }

@@ -26,27 +26,28 @@
 enum { WORDS = 1024, BUFFERS = 5, STREAMS = 3, OPS = 60, WAIT_NS = 2000000000 };
 
 struct fault_case {
-    const char *site;      /* NULL: no fault */
-    const char *term;
+    int site;              /* enum umd_fault_site; NONE: no fault */
+    const char *times;     /* before the action */
     int nth_max;
-    umdStatus codes[4];    /* what may be reported */
 };
 
+enum { NONE = -1 };
+
 static const struct fault_case fault_cases[] = {
-    { NULL, NULL, 0, { 0 } },
-    { NULL, NULL, 0, { 0 } },
-    { "hw.cu.hang", "fire", 8, { UMD_ERR_HW_HANG } },
-    { "hw.cu.wild_access", "fire", 8, { UMD_ERR_HW_PAGE_FAULT } },
-    { "hw.cu.illegal", "fire", 8, { UMD_ERR_HW_ILLEGAL_INSTRUCTION } },
-    { "hw.cp.hang", "fire", 40, { UMD_ERR_HW_HANG } },
-    { "hw.sdma.hang", "fire", 12, { UMD_ERR_HW_HANG } },
-    { "hw.bus.off", "fire", 20, { UMD_ERR_DEV_LOST_OFF_BUS } },
-    { "hw.irq.lost", "1*fire", 20, { UMD_ERR_HW_IRQ_LOST } },
-    { "hw.irq.overflow", "1*fire", 20, { UMD_ERR_HW_IRQ_OVERFLOW } },
-    { "kmd.vram.alloc", "1*fail", 8, { UMD_ERR_MEM_ALLOC_FAILED } },
-    { "kmd.ring.full", "1*fail", 20, { UMD_ERR_SUBMIT_RING_FULL } },
-    { "kmd.vm.page_table", "1*fail", 8, { UMD_ERR_MEM_ALLOC_FAILED } },
-    { "umd.stream.create", "1*fail", 3, { UMD_ERR_MEM_HOST_ALLOC_FAILED } },
+    { NONE, "", 0 },
+    { NONE, "", 0 },
+    { UMD_FAULT_HW_CU_HANG, "", 8 },
+    { UMD_FAULT_HW_CU_WILD, "", 8 },
+    { UMD_FAULT_HW_CU_ILLEGAL, "", 8 },
+    { UMD_FAULT_HW_CP_HANG, "", 40 },
+    { UMD_FAULT_HW_SDMA_HANG, "", 12 },
+    { UMD_FAULT_HW_BUS_OFF, "", 20 },
+    { UMD_FAULT_HW_IRQ_LOST, "1*", 20 },
+    { UMD_FAULT_HW_IRQ_OVERFLOW, "1*", 20 },
+    { UMD_FAULT_KMD_VRAM_ALLOC, "1*", 8 },
+    { UMD_FAULT_KMD_RING_FULL, "1*", 20 },
+    { UMD_FAULT_KMD_VA_ALLOC, "1*", 8 },
+    { UMD_FAULT_UMD_STREAM_CREATE, "1*", 3 },
 };
 
 struct mix_args { umdDevicePtr dst, src; uint32_t a, n; };
@@ -73,6 +74,12 @@ struct run {
 
 static const char *kernel_path;
 
+/* NULL: no fault in this run. */
+static const struct umd_fault_site_info *injected(const struct run *r)
+{
+    return r->fault->site == NONE ? NULL : umd_fault_site_info((enum umd_fault_site)r->fault->site);
+}
+
 static uint32_t rnd(struct run *r, uint32_t n)
 {
     r->rng += 0x9e3779b97f4a7c15ull;
@@ -91,7 +98,7 @@ static void die(const struct run *r, const char *what)
     if (umdGetLastErrorDetail(&d) == UMD_SUCCESS)
         umdErrorDetailFormat(&d, text, sizeof(text));
     fprintf(stderr, "seed %" PRIu64 " (fault %s), after %d operations: %s\nlast error of the thread:\n%s\nplay again: campaign %s --first %" PRIu64 " --seeds 1 --verbose\n",
-            r->seed, r->fault->site ? r->fault->site : "none", r->ops_done, what, text, kernel_path, r->seed);
+            r->seed, injected(r) ? injected(r)->name : "none", r->ops_done, what, text, kernel_path, r->seed);
     exit(1);
 }
 
@@ -114,24 +121,22 @@ static bool ok(struct run *r, umdStatus st, const char *what)
             die(r, what);
         return true;
     }
-    if (!r->fault->site)
+    const struct umd_fault_site_info *site = injected(r);
+    if (!site)
         die(r, what);
     if (st == UMD_ERR_INTERNAL || st == UMD_ERR_INTERNAL_CODE)
         die(r, "a defect of the driver, or a code that the call does not document");
     umdErrorDetail d = { .size_B = sizeof(d) };
     if (umdGetLastErrorDetail(&d) != UMD_SUCCESS || d.code != st)
         die(r, "the detail is not that of the returned code");
-    for (size_t i = 0; i < sizeof(r->fault->codes) / sizeof(r->fault->codes[0]); i++) {
-        umdErrorDetail c = d;
-        for (int depth = 0; r->fault->codes[i] && depth < 8; depth++) {
-            if (c.code == r->fault->codes[i] || c.origin_code == r->fault->codes[i]) {
-                r->broken = true;
-                return false;
-            }
-            c.size_B = sizeof(c);
-            if (!c.cause.seq || umdGetErrorDetailById(c.cause, &c) != UMD_SUCCESS)
-                break;
+    for (int depth = 0; depth < 8; depth++) {
+        if (d.code == site->code || d.origin_code == site->code) {
+            r->broken = true;
+            return false;
         }
+        d.size_B = sizeof(d);
+        if (!d.cause.seq || umdGetErrorDetailById(d.cause, &d) != UMD_SUCCESS)
+            break;
     }
     die(r, "the cause reported is not the one injected");
     return false;
@@ -418,8 +423,10 @@ static void one_seed(uint64_t seed, bool verbose, uint64_t *fired, uint64_t *can
     }
     start(&r);
     base = vram_free(&r);
-    if (r.fault->site)
-        snprintf(spec, sizeof(spec), "seed=%" PRIu64 ";%s[nth=%u]=%s", seed, r.fault->site, 1 + rnd(&r, (uint32_t)r.fault->nth_max), r.fault->term);
+    const struct umd_fault_site_info *site = injected(&r);
+    if (site)
+        snprintf(spec, sizeof(spec), "seed=%" PRIu64 ";%s[nth=%u]=%s%.*s", seed, site->name, 1 + rnd(&r, (uint32_t)r.fault->nth_max), r.fault->times,
+                 (int)strcspn(site->actions, ","), site->actions);
     if (umd_fault_plan_set(spec) != UMD_SUCCESS)
         die(&r, "the fault specification was refused");
     program(&r, OPS);

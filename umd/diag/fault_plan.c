@@ -12,7 +12,7 @@
 UMD_LOG_MODULE("diag.fault");
 
 static const struct umd_fault_site_info sites[UMD_FAULT_SITE_COUNT] = {
-#define FAULT_SITE(id_, name_, actions_, text_) [UMD_FAULT_##id_] = { name_, actions_, text_ },
+#define FAULT_SITE(id_, name_, actions_, code_, text_) [UMD_FAULT_##id_] = { name_, actions_, code_, text_ },
 #include "fault_sites.def"
 #undef FAULT_SITE
 };

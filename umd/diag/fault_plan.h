@@ -17,10 +17,10 @@
  *           ctx=N queue=N rank=N (only hits of that context, queue, rank)
  *   "->"  : the next term applies once the one before has used up its COUNT.
  *   e.g.    hw.cu.hang[nth=40]=fire          kmd.vram.alloc=5%3*fail      hw.cu.illegal[nth=10]=fire(0)
- * Sites are rows of fault_sites.def: FAULT_SITE(ID, "name", "actions", "text"). Ids are never used again.
+ * Sites are rows of fault_sites.def: FAULT_SITE(ID, "name", "actions", CODE, "text"). Ids are never used again.
  */
 enum umd_fault_site {
-#define FAULT_SITE(id_, name_, actions_, text_) UMD_FAULT_##id_,
+#define FAULT_SITE(id_, name_, actions_, code_, text_) UMD_FAULT_##id_,
 #include "fault_sites.def"
 #undef FAULT_SITE
     UMD_FAULT_SITE_COUNT
@@ -29,6 +29,7 @@ enum umd_fault_site {
 struct umd_fault_site_info {
     const char *name;     /**< "hw.cu.hang" */
     const char *actions;  /**< "fire" or "fail,delay" */
+    umdStatus code;       /**< of the record that tells of it, as the cause at least; UMD_SUCCESS: no record does, but a line of the log */
     const char *text;     /**< what happens, one sentence */
 };
 UMD_API const struct umd_fault_site_info *umd_fault_site_info(enum umd_fault_site site);

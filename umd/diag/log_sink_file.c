@@ -383,11 +383,11 @@ static void fail(struct umd_log_sink *s, int err)
 
 static void works_again(struct umd_log_sink *s)
 {
-    char message[96];
+    char message[192];
 
     s->failing = s->full = false;
     s->rescued = 0;
-    snprintf(message, sizeof(message), "log sink works again records_lost=%" PRIu64, s->lost);
+    snprintf(message, sizeof(message), "log sink works again records_lost=%" PRIu64 " errno=%d reason=\"%s\"", s->lost, s->err, strerrordesc_np(s->err));
     s->lost = 0;
     struct umd_log_line line = umd_log_own_line(UMD_LOG_WARN, message);
     umd_log_sink_add(s, &line);

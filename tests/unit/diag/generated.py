@@ -17,9 +17,9 @@ for kind, path in (("header", "include/umd/umd_status.h"), ("docs", "docs/status
             print(f"{path} is not what status.toml makes: run tools/gen/gen_status.py umd/diag/status.toml {kind} {path}", file=sys.stderr)
             bad = 1
 page = open(os.path.join(root, "docs/faults.md")).read()
-in_docs = re.findall(r"^\| `([a-z_.]+)` \| ([a-z, ]+) \| (.+) \|$", page, re.M)
-in_code = re.findall(r'^FAULT_SITE\(\w+, "([^"]+)", "([^"]+)", "([^"]+)"\)', open(os.path.join(root, "umd/diag/fault_sites.def")).read(), re.M)
-if [(n, a.replace(", ", ","), t) for n, a, t in in_docs] != in_code or not in_code:
+in_docs = re.findall(r"^\| `([a-z_.]+)` \| ([a-z, ]+) \| (?:`(\w+)`|the log) \| (.+) \|$", page, re.M)
+in_code = re.findall(r'^FAULT_SITE\(\w+, "([^"]+)", "([^"]+)", (\w+), "([^"]+)"\)', open(os.path.join(root, "umd/diag/fault_sites.def")).read(), re.M)
+if [(n, a.replace(", ", ","), c or "UMD_SUCCESS", t) for n, a, c, t in in_docs] != in_code or not in_code:
     print("docs/faults.md and umd/diag/fault_sites.def do not have the same sites", file=sys.stderr)
     bad = 1
 page = open(os.path.join(root, "docs/logging.md")).read()
