@@ -10,6 +10,7 @@
 #include "error.h"
 #include "library.h"
 #include "snapshot.h"
+#include "struct_size.h"
 
 UMD_LOG_MODULE("umd.device");
 
@@ -261,17 +262,21 @@ umdStatus umdDeviceGetInfo(umdDevice device, umdDeviceInfo *info)
 {
     struct umd_call call;
     struct umd_object *obj;
+    umdDeviceInfo own;
+    char figures[UMD_STRUCT_FIGURES];
 
     umdStatus st = UMD_CALL_ENTER(&call, "device=0x%" PRIx64, device.id);
     if (st < 0)
         return umd_call_leave(&call, st);
     if (!info)
         return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=info"));
-    if (info->size_B != sizeof(*info))
-        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=info size_B=%u expected_B=%zu", info->size_B, sizeof(*info)));
+    if (!umd_struct_fits(sizeof(*info), info, UMD_DEVICE_INFO_SIZE_V1, figures))
+        return umd_call_leave(&call, UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=info %s", figures));
     st = umd_handle_get(device.id, UMD_OBJ_DEVICE, &obj);
     if (st == UMD_SUCCESS) {
-        st = get_info((struct umd_device *)obj, info);
+        st = get_info((struct umd_device *)obj, &own);
+        if (st == UMD_SUCCESS)
+            umd_struct_out(info, &own, sizeof(own));
         umd_object_put(obj);
     }
     return umd_call_leave(&call, st);
@@ -293,18 +298,19 @@ static const umdErrorDetail *failure_of(const struct umd_object *obj)
 
 umdStatus umd_first_cause(uint64_t handle, enum umd_object_type type, umdErrorDetail *detail)
 {
+    char figures[UMD_STRUCT_FIGURES];
     struct umd_object *obj;
 
     if (!detail)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=detail");
-    if (detail->size_B != sizeof(*detail))
-        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=detail size_B=%u expected_B=%zu", detail->size_B, sizeof(*detail));
+    if (!umd_struct_fits(sizeof(*detail), detail, UMD_ERROR_DETAIL_SIZE_V1, figures))
+        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=detail %s", figures);
     umdStatus st = umd_handle_get(handle, type, &obj);
     if (st < 0)
         return UMD_HOP(st);
     const umdErrorDetail *failure = failure_of(obj);
     if (failure && umdGetFirstCause(failure->id, detail) != UMD_SUCCESS)
-        *detail = *failure; /* as far as is known */
+        umd_struct_out(detail, failure, sizeof(*failure)); /* as far as is known */
     umd_object_put(obj);
     return failure ? UMD_SUCCESS : UMD_STATUS_NOT_READY;
 }

@@ -9,6 +9,7 @@
 #include "library.h"
 #include "module.h"
 #include "stream.h"
+#include "struct_size.h"
 
 UMD_LOG_MODULE("umd.launch");
 
@@ -98,12 +99,14 @@ static umdStatus launch(struct umd_stream *s, struct umd_kernel *k, const umdLau
     return st < 0 ? UMD_HOP(st) : UMD_SUCCESS;
 }
 
-static umdStatus check_desc(const umdLaunchDesc *d)
+static umdStatus take_desc(const umdLaunchDesc *given, umdLaunchDesc *d)
 {
-    if (!d)
+    char figures[UMD_STRUCT_FIGURES];
+
+    if (!given)
         return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=desc");
-    if (d->size_B != sizeof(*d))
-        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=desc size_B=%u expected_B=%zu", d->size_B, sizeof(*d));
+    if (!umd_struct_in(d, sizeof(*d), given, UMD_LAUNCH_DESC_SIZE_V1, figures))
+        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=desc %s", figures);
     if (d->flags)
         return UMD_FAIL(UMD_ERR_PARAM_FLAGS, "argument=desc.flags value=0x%x known=0x0", d->flags);
     return UMD_SUCCESS;
@@ -114,10 +117,11 @@ umdStatus umdLaunchKernel(umdStream stream, umdKernel kernel, const umdLaunchDes
     struct umd_call call;
     struct umd_object *k;
     struct umd_stream *s = NULL;
+    umdLaunchDesc d;
 
     umdStatus st = UMD_CALL_ENTER(&call, "stream=0x%" PRIx64 " kernel=0x%" PRIx64, stream.id, kernel.id);
     if (st == UMD_SUCCESS)
-        st = check_desc(desc);
+        st = take_desc(desc, &d);
     if (st < 0)
         return umd_call_leave(&call, st);
     st = umd_stream_get(stream, &s);
@@ -125,7 +129,7 @@ umdStatus umdLaunchKernel(umdStream stream, umdKernel kernel, const umdLaunchDes
         return umd_call_leave(&call, st);
     st = umd_handle_get(kernel.id, UMD_OBJ_KERNEL, &k);
     if (st == UMD_SUCCESS) {
-        st = launch(s, (struct umd_kernel *)k, desc);
+        st = launch(s, (struct umd_kernel *)k, &d);
         umd_object_put(k);
     }
     umd_object_put(&s->obj);

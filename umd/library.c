@@ -2,6 +2,7 @@
 /* library.c - start and end of the stack, defaults from the environment, and the checks that each call passes. */
 #include "library.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -17,8 +18,15 @@
 #include "fault_plan.h"
 #include "log_control.h"
 #include "snapshot.h"
+#include "struct_size.h"
 
 UMD_LOG_MODULE("umd.library");
+
+/* Published sizes stay; and none ends in padding, in which a later field would lie inside the size of an older program. */
+static_assert(UMD_INIT_DESC_SIZE_V1 == 72 && sizeof(umdInitDesc) == UMD_INIT_DESC_SIZE_V1, "see docs/extending.md on how a struct grows");
+static_assert(UMD_DEVICE_INFO_SIZE_V1 == 152 && sizeof(umdDeviceInfo) == UMD_DEVICE_INFO_SIZE_V1, "see docs/extending.md on how a struct grows");
+static_assert(UMD_LAUNCH_DESC_SIZE_V1 == 48 && sizeof(umdLaunchDesc) == UMD_LAUNCH_DESC_SIZE_V1, "see docs/extending.md on how a struct grows");
+static_assert(offsetof(umdInitDesc, version) == 4, "read before the size");
 
 enum { DEVICES_MAX = 8, CLOSE_WAIT_MS = 1 };
 
@@ -241,19 +249,22 @@ static umdStatus power_up(const umdInitDesc *desc)
     return UMD_SUCCESS;
 }
 
-static umdStatus check_desc(const umdInitDesc *desc)
+/* The version stands at the same place in all versions, and says more than the size of a newer program's struct. */
+static umdStatus take_desc(const umdInitDesc *given, umdInitDesc *desc)
 {
-    if (desc->size_B != sizeof(*desc))
-        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=desc size_B=%u expected_B=%zu", desc->size_B, sizeof(*desc));
-    if (desc->version > UMD_VERSION)
-        return UMD_FAIL(UMD_ERR_INIT_VERSION, "program=%u.%u library=%d.%d", desc->version >> 16, desc->version & 0xffffu, UMD_VERSION_MAJOR,
+    char figures[UMD_STRUCT_FIGURES];
+
+    if (given->size_B >= offsetof(umdInitDesc, carrier) && given->version > UMD_VERSION)
+        return UMD_FAIL(UMD_ERR_INIT_VERSION, "program=%u.%u library=%d.%d", given->version >> 16, given->version & 0xffffu, UMD_VERSION_MAJOR,
                         UMD_VERSION_MINOR);
+    if (!umd_struct_in(desc, sizeof(*desc), given, UMD_INIT_DESC_SIZE_V1, figures))
+        return UMD_FAIL(UMD_ERR_PARAM_STRUCT_SIZE, "argument=desc %s", figures);
     return UMD_SUCCESS;
 }
 
 umdStatus umdInit(const umdInitDesc *desc)
 {
-    static const umdInitDesc defaults = { .size_B = sizeof(defaults), .version = UMD_VERSION };
+    umdInitDesc own = { .size_B = sizeof(own), .version = UMD_VERSION }; /* all defaults */
     struct umd_api_call call = { 0 };
 
     umd_api_enter(&call, __func__, "desc=%s", desc ? "given" : "NULL");
@@ -261,7 +272,7 @@ umdStatus umdInit(const umdInitDesc *desc)
     if (st == UMD_SUCCESS)
         st = check_thread();
     if (st == UMD_SUCCESS && desc)
-        st = check_desc(desc);
+        st = take_desc(desc, &own);
     if (st == UMD_SUCCESS && umd_context_in_callback()) /* umdShutdown may hold the lock and wait for this callback */
         st = UMD_FAIL(UMD_ERR_CTX_BUSY, "reason=\"called from an error callback\"");
     if (st < 0)
@@ -270,7 +281,7 @@ umdStatus umdInit(const umdInitDesc *desc)
     st = check_thread(); /* again: a start that was under way may have been a stepped one */
     if (st == UMD_SUCCESS && !lib.starts) {
         lib.pid = getpid();
-        st = power_up(desc ? desc : &defaults);
+        st = power_up(&own);
     }
     if (st == UMD_SUCCESS) {
         if (!lib.starts++)

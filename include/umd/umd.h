@@ -24,6 +24,8 @@ extern "C" {
  *   lists after "Codes:" what else. A call that meets a failed job of its context returns that job's code (UMD_ERR_HW_*, UMD_ERR_EXEC_*), with the
  *   job's record as detail. The whole list of each call is in docs/api-codes.md; anything else leaves as UMD_ERR_INTERNAL_CODE. Positive codes are
  *   no failures and come only from calls that list them.
+ * - Structs that begin with size_B grow at their end; a program and a library built with different versions of them fit together by the rule in
+ *   umd_diag.h. UMD_..._SIZE_V1 is the size of the first version, the smallest that is taken.
  * - Times are nanoseconds of the device's clock unless named otherwise; sizes are bytes (_B).
  */
 
@@ -56,21 +58,24 @@ typedef struct umdInitDesc {
     bool functional;          /**< timing model off (or $PETREL_MODE=functional) */
     const char *faults;       /**< fault specification, or "@FILE", or an absolute path; NULL: $PETREL_FAULTS; a start that fails takes it back; see docs/faults.md */
 } umdInitDesc;
+#define UMD_INIT_DESC_SIZE_V1 (offsetof(umdInitDesc, faults) + sizeof(const char *))
 
 /**
  * Brings the stack up; counted, umdShutdown gives back. desc NULL: all defaults. The first call decides: while the stack is up, size_B and version
- * of desc are checked and the rest is not looked at, right or wrong.
+ * of desc are checked and the rest is not looked at, right or wrong. A program built with a newer header than the library gets
+ * UMD_ERR_INIT_VERSION before its size_B is looked at; one built with an older header runs.
  * Codes: UMD_ERR_PARAM_STRUCT_SIZE, UMD_ERR_CONFIG_VALUE, UMD_ERR_FAULT_SPEC, UMD_ERR_INIT_*, UMD_ERR_RES_*, UMD_ERR_MEM_*.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdInit(const umdInitDesc *desc);
 /** Gives one umdInit back; the last destroys what is left (reported in the log as leaked) and powers down. */
 UMD_API UMD_MUST_CHECK umdStatus umdShutdown(void);
+/** UMD_VERSION of the library's own header. Any time, any thread. */
 UMD_API uint32_t umdGetVersion(void);
 
 /* ---- Devices ---- */
 
 typedef struct umdDeviceInfo {
-    uint32_t size_B;
+    uint32_t size_B;          /**< sizeof(umdDeviceInfo), set by the caller and left as it is */
     char name[32];
     uint8_t uuid[16];
     uint64_t vram_size_B, vram_free_B, vram_largest_free_B;
@@ -81,7 +86,9 @@ typedef struct umdDeviceInfo {
     uint64_t reset_count;
     uint64_t vram_high_water_B; /**< most bytes this process had allocated at once */
     umdStatus lost_code;      /**< UMD_SUCCESS while alive */
+    uint32_t reserved;        /**< 0 */
 } umdDeviceInfo;
+#define UMD_DEVICE_INFO_SIZE_V1 (offsetof(umdDeviceInfo, reserved) + sizeof(uint32_t))
 
 UMD_API UMD_MUST_CHECK umdStatus umdDeviceGetCount(uint32_t *count_out);
 /** Codes: UMD_ERR_PARAM_RANGE. */
@@ -201,6 +208,7 @@ typedef struct umdLaunchDesc {
     uint32_t args_B;         /**< its size */
     uint32_t flags;          /**< 0 */
 } umdLaunchDesc;
+#define UMD_LAUNCH_DESC_SIZE_V1 (offsetof(umdLaunchDesc, flags) + sizeof(uint32_t))
 /**
  * The kernel runs later; how it ended comes from a wait, the callback, or the next call.
  * Codes: UMD_ERR_PARAM_STRUCT_SIZE, _FLAGS, _RANGE (a copy stream), UMD_ERR_LAUNCH_*, UMD_ERR_SUBMIT_*.

@@ -76,9 +76,16 @@ typedef enum umdRecordEnd {
     UMD_RECORD_SWALLOWED, /**< nobody saw it: a defect */
 } umdRecordEnd;
 
+/*
+ * Structs that begin with size_B, here and in umd.h: set it to their sizeof. A program built with the header of an older or a newer version than
+ * the library goes on to run: what it does not know is neither read (it counts as 0) nor written; what the library does not know must be 0 where
+ * the program fills in, and is set to 0 where the library does. size_B stays as the program set it. UMD_ERR_PARAM_STRUCT_SIZE for a size below
+ * that of the first version (UMD_..._SIZE_V1) or above 64 KiB, and for something other than 0 that the library does not know.
+ */
+
 /** The full story of one failure. Plain data, no pointers: it crosses carriers as it is. Text is for users: no addresses of the host. */
 typedef struct umdErrorDetail {
-    uint32_t size_B;              /**< sizeof(umdErrorDetail) of the writer; set by the caller of umdGetLastErrorDetail */
+    uint32_t size_B;              /**< sizeof(umdErrorDetail): of the caller, who sets it; of the library in an error callback */
     int32_t code;                 /**< umdStatus as the API returned it */
     int32_t origin_code;          /**< umdStatus as first raised */
     uint32_t hop_count;           /**< hops used, at most UMD_RECORD_HOPS */
@@ -101,7 +108,9 @@ typedef struct umdErrorDetail {
     char figures[UMD_RECORD_FIGURES]; /**< "key=value key=\"a text\" ...", by the grammar below */
     char absorbed[96];            /**< why, if absorbed */
     umdHop hops[UMD_RECORD_HOPS];
+    uint32_t reserved;            /**< 0 */
 } umdErrorDetail;
+#define UMD_ERROR_DETAIL_SIZE_V1 (offsetof(umdErrorDetail, reserved) + sizeof(uint32_t))
 
 /**
  * The calling thread's last failed public call. Cheap, thread-local.
@@ -147,7 +156,7 @@ typedef struct umdErrorNote {
 
 /** Plain data. All but frames may be shown to users. */
 typedef struct umdErrorScene {
-    uint32_t size_B;            /**< sizeof(umdErrorScene), set by the caller */
+    uint32_t size_B;            /**< sizeof(umdErrorScene), set by the caller and left as it is */
     uint32_t tid;               /**< thread that raised */
     uint32_t call_depth;        /**< its public calls under way */
     uint32_t calls_tid;         /**< whose calls these are: of the thread that raised, else of the first that met it in a call; 0: no calls */
@@ -161,6 +170,7 @@ typedef struct umdErrorScene {
     umdSceneCall calls[UMD_SCENE_CALLS];
     uint64_t frames[UMD_SCENE_FRAMES]; /**< return addresses of this process: for engineers */
 } umdErrorScene;
+#define UMD_ERROR_SCENE_SIZE_V1 (offsetof(umdErrorScene, frames) + UMD_SCENE_FRAMES * sizeof(uint64_t))
 
 /**
  * The scene of a record of this process. The last 64 are kept, and those of first causes (umdGetFirstCause) longer. In an error callback it

@@ -39,7 +39,7 @@ typedef enum umdStatus {
     UMD_ERR_PARAM_RANGE = -1001,
     /** A flag bit is unknown or two flags exclude each other. Clear the bits that the record names. */
     UMD_ERR_PARAM_FLAGS = -1002,
-    /** The size field of a description struct is not one that this library knows. Set the size with sizeof, and build against this library's header. */
+    /** The size field of a description struct is not one that this library knows. Set the size with sizeof. Where the record has nonzero_at_B, leave the field at that offset 0, or install a library that knows it. */
     UMD_ERR_PARAM_STRUCT_SIZE = -1003,
     /** Provisional. A text argument is empty, too long, or has bytes that it may not have. Use a name as the argument documents it; the record has length and limit. */
     UMD_ERR_PARAM_TEXT = -1004,

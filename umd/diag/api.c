@@ -7,6 +7,7 @@
 #include "log_encode.h"
 #include "stamp.h"
 #include "status.h"
+#include "struct_size.h"
 
 umdLogModule umd_api_log_module = { .name = "umd.api", .level = UMD_LOG_INFO };
 __attribute__((constructor(103))) static void module_init(void) { umd_log_module_register(&umd_api_log_module, NULL, NULL); }
@@ -128,11 +129,11 @@ umdStatus umdGetLastErrorDetail(umdErrorDetail *detail)
 
     if (!detail)
         return UMD_ERR_PARAM_NULL;
-    if (detail->size_B != sizeof(*detail))
+    if (!umd_struct_fits(sizeof(*detail), detail, UMD_ERROR_DETAIL_SIZE_V1, NULL))
         return UMD_ERR_PARAM_STRUCT_SIZE;
     if (!t || !t->have_last)
         return UMD_STATUS_NOT_READY;
-    *detail = t->last;
+    umd_struct_out(detail, &t->last, sizeof(t->last));
     return UMD_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag_internal.h"
+#include "struct_size.h"
 
 UMD_LOG_MODULE("diag.carrier");
 
@@ -40,8 +41,11 @@ static bool code_is_error(int32_t code)
 /* Name of the first field that cannot be right, NULL if all may be. */
 static const char *check(umdErrorDetail *d)
 {
-    if (d->size_B != sizeof(*d))
+    if (!umd_struct_fits(sizeof(*d), d, UMD_ERROR_DETAIL_SIZE_V1, NULL))
         return "size_B";
+    if (d->size_B < sizeof(*d)) /* a peer of an older version, or of a newer one, which wrote what there was room for */
+        memset((uint8_t *)d + d->size_B, 0, sizeof(*d) - d->size_B);
+    d->size_B = sizeof(*d);
     if (!code_is_error(d->code))
         return "code";
     if (!code_is_error(d->origin_code))

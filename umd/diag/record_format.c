@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diag_internal.h"
+#include "struct_size.h"
 
 #define WIDTH 116u
 #define CAUSES_MAX 6u
@@ -309,6 +310,7 @@ static void add_state(struct page *p, const umdErrorDetail *d, const umdErrorSce
 
 static size_t format(const umdErrorDetail *detail, char *buf, size_t size, bool full)
 {
+    umdErrorDetail older;
     struct page p = { .buf = buf, .size = size, .full = full };
     umdErrorScene scene = { .size_B = sizeof(scene) };
     char text[UMD_RECORD_TEXT + 100];
@@ -317,6 +319,7 @@ static size_t format(const umdErrorDetail *detail, char *buf, size_t size, bool 
         buf[0] = '\0';
     if (!detail)
         return 0;
+    detail = umd_struct_view(&older, sizeof(older), detail, UMD_ERROR_DETAIL_SIZE_V1);
     const umdErrorScene *sc = umdGetErrorScene(detail->id, &scene) == UMD_SUCCESS ? &scene : NULL;
     add(&p, "%s (%d)\n", umdStatusName((umdStatus)detail->code), (int)detail->code);
     const bool changed = detail->origin_code != detail->code; /* the record's own words are of what it was raised with */

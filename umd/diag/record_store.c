@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag_internal.h"
+#include "struct_size.h"
 
 enum { STORE_COUNT = 256, LINK_COUNT = 2048, PIN_COUNT = 32, CONTEXT_COUNT = 32, CHAIN_MAX = 32 };
 
@@ -207,12 +208,12 @@ umdStatus umdGetFirstCause(umdRecordId id, umdErrorDetail *detail)
 {
     if (!detail)
         return UMD_ERR_PARAM_NULL;
-    if (detail->size_B != sizeof(*detail))
+    if (!umd_struct_fits(sizeof(*detail), detail, UMD_ERROR_DETAIL_SIZE_V1, NULL))
         return UMD_ERR_PARAM_STRUCT_SIZE;
     umd_mutex_lock(&store.lock);
     const umdErrorDetail *rec = id.seq ? look_up_locked(first_locked(id)) : NULL;
     if (rec)
-        *detail = *rec;
+        umd_struct_out(detail, rec, sizeof(*rec));
     umd_mutex_unlock(&store.lock);
     return rec ? UMD_SUCCESS : UMD_STATUS_NOT_READY;
 }
@@ -315,9 +316,14 @@ void umd_record_store_atfork(int stage)
 
 umdStatus umdGetErrorDetailById(umdRecordId id, umdErrorDetail *detail)
 {
+    umdErrorDetail own;
+
     if (!detail)
         return UMD_ERR_PARAM_NULL;
-    if (detail->size_B != sizeof(*detail))
+    if (!umd_struct_fits(sizeof(*detail), detail, UMD_ERROR_DETAIL_SIZE_V1, NULL))
         return UMD_ERR_PARAM_STRUCT_SIZE;
-    return umd_record_store_get(id, detail) ? UMD_SUCCESS : UMD_STATUS_NOT_READY;
+    if (!umd_record_store_get(id, &own))
+        return UMD_STATUS_NOT_READY;
+    umd_struct_out(detail, &own, sizeof(own));
+    return UMD_SUCCESS;
 }

@@ -8,6 +8,7 @@
 
 #include "diag_internal.h"
 #include "stamp.h"
+#include "struct_size.h"
 
 /*
  * Taking a scene copies and nothing else: no lock, no allocation, no formatting. A place is held by a flag, by the one thread that
@@ -258,16 +259,18 @@ static void read_scene(const struct scene *s, umdErrorScene *out)
 umdStatus umdGetErrorScene(umdRecordId id, umdErrorScene *scene)
 {
     struct scene copy;
+    umdErrorScene own;
 
     if (!scene)
         return UMD_ERR_PARAM_NULL;
-    if (scene->size_B != sizeof(*scene))
+    if (!umd_struct_fits(sizeof(*scene), scene, UMD_ERROR_SCENE_SIZE_V1, NULL))
         return UMD_ERR_PARAM_STRUCT_SIZE;
     struct place *p = find(id);
     if (!p)
         return UMD_STATUS_NOT_READY;
     memcpy(&copy, &p->scene, sizeof(copy));
     let_go(p);
-    read_scene(&copy, scene); /* the loader's lock is taken here, and no place is held */
+    read_scene(&copy, &own); /* the loader's lock is taken here, and no place is held */
+    umd_struct_out(scene, &own, sizeof(own));
     return UMD_SUCCESS;
 }
