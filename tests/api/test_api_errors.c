@@ -187,13 +187,7 @@ static void device_lost(void **state)
     umdDeviceInfo info = { .size_B = sizeof(info) };
     umdDevicePtr p = fx_alloc(f, 4096), q;
     umdKernel k = fx_kernel(f, "axpy");
-    umdContext ctx;
-    umdEvent e;
-    umdStream s;
-    uint32_t word;
 
-    assert_ok(umdEventCreate(f->ctx, &e));
-    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COPY, 0, &s));
     assert_ok(umdContextSetErrorCallback(f->ctx, on_error, &told));
     assert_ok(umd_fault_plan_set("hw.bus.off=1*fire"));
     umdStatus st = fx_launch(f->stream, k, &(struct fx_args){ p, p, 1, 32 }, 1);
@@ -205,22 +199,11 @@ static void device_lost(void **state)
     assert_int_equal(told.detail.code, UMD_ERR_DEV_LOST_OFF_BUS);
     assert_st(umdMemAlloc(f->ctx, 4096, 0, 0, &q), UMD_ERR_DEV_LOST_OFF_BUS);
     assert_int_equal(fx_detail().id.seq, first.id.seq); /* the same cause */
-    assert_st(fx_launch(f->stream, k, &(struct fx_args){ p, p, 1, 32 }, 1), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdStreamSynchronize(f->stream, 0), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdStreamQuery(s), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdMemcpyHtoD(s, p, &word, 4), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdMemcpyDtoH(s, &word, p, 4), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdMemset(s, p, 0, 4, 4), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdEventRecord(e, s), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdEventSynchronize(e, 0), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdContextGetStatus(f->ctx), UMD_ERR_DEV_LOST_OFF_BUS);
-    assert_st(umdContextCreate(f->dev, &ctx), UMD_ERR_DEV_LOST_OFF_BUS);
+    /* What each other call does: test_api_lost.c */
     assert_ok(umdDeviceGetInfo(f->dev, &info));
     assert_int_equal(info.lost_code, UMD_ERR_DEV_LOST_OFF_BUS);
     assert_true(info.vram_size_B > 0);
-    assert_ok(umdEventDestroy(e)); /* destroy calls free and succeed (B7) */
-    assert_ok(umdStreamDestroy(s));
-    assert_ok(umdMemFree(f->ctx, p));
+    assert_ok(umdMemFree(f->ctx, p)); /* destroy calls free and succeed (B7) */
     assert_ok(umdModuleUnload(f->mod));
     assert_ok(umdContextSetErrorCallback(f->ctx, NULL, NULL));
 }
