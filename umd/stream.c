@@ -267,8 +267,14 @@ bool umd_stream_ended_well(struct umd_stream *s, uint64_t point)
     return !point || (umd_stream_ended(s, point) && atomic_load(&s->bad_point) < point);
 }
 
-/* Waits for a point; what goes wrong with it is for the calls that look for it. False: not done within timeout_ns. */
-static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
+enum awaited {
+    ENDED,
+    NOT_YET,     /* within timeout_ns */
+    NO_WAIT,     /* it could not be made: nothing was waited for, and nothing is known */
+};
+
+/* Waits for a point; what goes wrong with it is for the calls that look for it. */
+static enum awaited await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
 {
     struct drm_petrel_sync sync = { .handle = s->syncobj, .point = point };
     struct drm_petrel_wait w = {
@@ -277,10 +283,10 @@ static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
     };
 
     if (atomic_load(&s->done_point) >= point)
-        return true;
+        return ENDED;
     if (umd_device_is_lost(s->ctx->dev)) {
         note_done(s, point); /* nothing runs any more */
-        return true;
+        return ENDED;
     }
     umd_record_scope_begin();
     umdStatus st = umd_device_ioctl(s->ctx->dev, DRM_IOCTL_PETREL_WAIT, &w);
@@ -293,10 +299,10 @@ static bool await(struct umd_stream *s, uint64_t point, uint64_t timeout_ns)
         umd_stream_note_bad(s);
     if (ended)
         note_done(s, point);
-    return ended;
+    return ended ? ENDED : st < 0 ? NO_WAIT : NOT_YET;
 }
 
-bool umd_stream_poll(struct umd_stream *s, uint64_t point) { return await(s, point, 0); }
+bool umd_stream_poll(struct umd_stream *s, uint64_t point) { return await(s, point, 0) == ENDED; }
 
 static void pause_host(uint32_t ms)
 {
@@ -310,21 +316,26 @@ static void pause_host(uint32_t ms)
         ; /* a signal does not use up the retries */
 }
 
+/* Before another try, where no wait has taken the time. A stepped run has one thread: nothing comes free while it sleeps. */
+static void pause_before_retry(struct umd_stream *s, umdStatus st)
+{
+    if (!s->ctx->dev->stepped)
+        pause_host(umd_status_driver_retry(st).delay_ms);
+}
+
 void umd_stream_idle(struct umd_stream *s)
 {
     const uint64_t point = atomic_load(&s->last_point); /* once: what others submit meanwhile is not waited for */
     const struct umd_driver_retry retry = umd_status_driver_retry(UMD_ERR_MEM_HOST_ALLOC_FAILED);
-    struct umd_device *dev = s->ctx->dev;
 
     /*
      * A round waits for the fence, and fails only where the host is short of memory: bounded, and the watchdog ends the work meanwhile.
      * Should it never succeed, nothing is taken for done; the kernel driver keeps memory until the work that uses it has ended.
      */
-    for (uint32_t tries = 0; tries < retry.count && !await(s, point, UINT64_MAX); tries++) {
-        atomic_fetch_add(&dev->wait_retries, 1);
+    for (uint32_t tries = 0; tries < retry.count && await(s, point, UINT64_MAX) != ENDED; tries++) {
+        atomic_fetch_add(&s->ctx->dev->wait_retries, 1);
         umd_record_retried(UMD_ERR_MEM_HOST_ALLOC_FAILED);
-        if (!dev->stepped)
-            pause_host(retry.delay_ms);
+        pause_before_retry(s, UMD_ERR_MEM_HOST_ALLOC_FAILED);
     }
 }
 
@@ -359,12 +370,13 @@ static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_
             s->ring_tail = s->ring_head = pos;
             continue;
         }
-        if (!await(s, done + (last - done + 1) / 2, UINT64_MAX)) {
+        if (await(s, done + (last - done + 1) / 2, UINT64_MAX) != ENDED) { /* short of host memory; it may come back */
             if (tries++ >= retry.count)
                 return UMD_FAIL(UMD_ERR_SUBMIT_RING_FULL, "stream=%u in_flight=%" PRIu64 " reason=\"waits for old work fail\"", s->number,
                                 last - done);
             atomic_fetch_add(&s->ctx->dev->wait_retries, 1);
             umd_record_retried(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+            pause_before_retry(s, UMD_ERR_MEM_HOST_ALLOC_FAILED);
         }
         reclaim_locked(s);
         umdStatus st = umd_stream_check(s);
@@ -445,13 +457,14 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
         UMD_ABSORB(st, "waited for the oldest job of the queue and submitted again");
         atomic_fetch_add(&dev->ring_full_waits, 1);
         umd_record_retried(UMD_ERR_SUBMIT_RING_FULL);
-        uint64_t done = atomic_load(&s->done_point);
-        if (done < atomic_load(&s->last_point)) {
-            if (await(s, done + 1, (uint64_t)retry.delay_ms * 1000000u))
-                tries = 0;
-        } else if (!dev->stepped) {
-            pause_host(retry.delay_ms);
-        }
+        const uint64_t done = atomic_load(&s->done_point);
+        enum awaited end = NO_WAIT;
+        if (done < atomic_load(&s->last_point))
+            end = await(s, done + 1, (uint64_t)retry.delay_ms * 1000000u);
+        if (end == ENDED)
+            tries = 0;
+        else if (end == NO_WAIT)
+            pause_before_retry(s, UMD_ERR_SUBMIT_RING_FULL);
         st = umd_stream_check(s);
         if (st < 0)
             return UMD_HOP(st);

@@ -203,7 +203,7 @@ typedef enum umdStatus {
     UMD_ERR_IPC_PEER_GONE = -2041,
     /** The kernel driver refused the submission for the reason in the cause; nothing was queued. See the cause. */
     UMD_ERR_SUBMIT_FAILED = -3000,
-    /** The queue holds as many jobs as it may. Wait for earlier work, then submit again. */
+    /** The queue holds as many jobs as it may. Wait for earlier work of the stream, then submit again; the driver itself has tried for a second. */
     UMD_ERR_SUBMIT_RING_FULL = -3001,
     /** Provisional. A queue of user-mode submission holds what its owner may not have written, or more doorbells than it has room. Look at the writer of the queue; rebuild the context. */
     UMD_ERR_SUBMIT_DOORBELL = -3002,

@@ -55,7 +55,7 @@ codes)
     run 0 ctx_banned
     says out '^  affects +the context; unusable until it is rebuilt \(sticky\)$' '^  retry +no$' 'action: rebuild'
     run 0 SUBMIT_RING_FULL
-    says out '^  retry +1000 times, 1 ms apart$' 'the driver itself retries .*1000 times, 1 ms apart'
+    says out '^  retry +10 times, 10 ms apart$' 'the driver itself retries .*1000 times, 1 ms apart'
     run 0 UMD_STATUS_NOT_READY
     says out '\(1, 0x00000001\)' '^  retry +as long as the caller likes, 1 ms apart$'
     run 0 0
