@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mmio.c - register reads and writes; widths, offsets and rights come from the tables of petrel_regs.h. */
 #include "device.h"
+#include "fault_plan.h"
 #include "record.h"
 
 UMD_LOG_MODULE("hw.mmio");
@@ -37,8 +38,11 @@ PETREL_REGS(REG)
 void hw_regs_init(struct hw_device *dev)
 {
     const struct hw_profile *p = &dev->profile;
+    struct umd_fault_hit hit;
     for (uint32_t i = 0; i < HW_REG_COUNT; i++)
         atomic_store(&dev->regs[i], hw_reset_values[i]);
+    if (umd_fault(UMD_FAULT_HW_REVISION, (struct umd_fault_where){ 0 }, &hit))
+        atomic_store(&dev->regs[HW_REG_REVISION], hit.arg_count ? (uint32_t)hit.args[0] : PETREL_REVISION_NEWEST + 1);
     atomic_store(&dev->regs[HW_REG_CU_COUNT], p->cu.cu_count);
     atomic_store(&dev->regs[HW_REG_WARPS_PER_CU], p->cu.warps_per_cu);
     atomic_store(&dev->regs[HW_REG_LOCAL_B], p->cu.local_B);

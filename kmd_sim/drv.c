@@ -54,12 +54,22 @@ static uint32_t boot_poll(struct petrel_device *dev, uint32_t reg, uint32_t busy
     return value;
 }
 
-static umdStatus boot_firmware(struct petrel_device *dev)
+/* Is it one of ours, of an edition whose registers we know? Before anything is written to it. */
+static umdStatus identify(struct petrel_device *dev)
 {
-    uint64_t waited = 0;
     const uint32_t id = hw_read32(dev->hw, PETREL_REGS_OFF_ID);
     if (id != 0x50455452u)
         return UMD_FAIL(UMD_ERR_INIT_NO_DEVICE, "device=%u register=ID read=0x%x expected=0x50455452", dev->index, id);
+    const uint32_t revision = hw_read32(dev->hw, PETREL_REGS_OFF_REVISION);
+    if (revision < PETREL_REVISION_OLDEST || revision > PETREL_REVISION_NEWEST)
+        return UMD_FAIL(UMD_ERR_INIT_UNSUPPORTED, "device=%u what=hardware_revision hw_revision=%u oldest_known=%u newest_known=%u", dev->index, revision,
+                        PETREL_REVISION_OLDEST, PETREL_REVISION_NEWEST);
+    return UMD_SUCCESS;
+}
+
+static umdStatus boot_firmware(struct petrel_device *dev)
+{
+    uint64_t waited = 0;
     hw_write32(dev->hw, PETREL_REGS_OFF_FW_CONTROL, 1);
     const uint32_t status = boot_poll(dev, PETREL_REGS_OFF_FW_STATUS, PETREL_FW_BOOTING, &waited);
     if (status != PETREL_FW_READY)
@@ -314,6 +324,8 @@ static umdStatus device_create(uint32_t index, const struct petrel_kmd_config *c
     umdStatus st = hw_device_create(&desc, &dev->hw);
     if (st < 0)
         st = UMD_HOP(st);
+    if (st >= 0)
+        st = identify(dev);
     if (st >= 0)
         st = boot_firmware(dev);
     if (st >= 0)

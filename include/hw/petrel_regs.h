@@ -11,7 +11,7 @@
  */
 #define PETREL_REGS(REG)                                                                                      \
     REG(ID,              0x0000, 32, RO, 0x50455452, "'PETR'")                                                \
-    REG(REVISION,        0x0004, 32, RO, 1, "hardware revision")                                              \
+    REG(REVISION,        0x0004, 32, RO, 1, "hardware revision: which edition of these registers and packets")     \
     REG(FW_VERSION,      0x0008, 32, RO, 0, "major << 16 | minor, valid once FW_STATUS is READY")             \
     REG(FW_STATUS,       0x000c, 32, RO, 0, "enum petrel_fw_status")                                          \
     REG(FW_CONTROL,      0x0010, 32, RW, 0, "1: boot the firmware")                                           \
@@ -88,6 +88,9 @@ enum petrel_fault {
 #define PETREL_TRAP_ECALL 0x10002u            /* ecall other than exit */
 /* below 0x10000: code of petrel_trap(code) */
 
+/* Revisions that this header describes. Of another one only ID and REVISION are sure to be where they are. */
+#define PETREL_REVISION_OLDEST 1u
+#define PETREL_REVISION_NEWEST 1u
 #define PETREL_FW_VERSION_EXPECTED 0x00010000u /* 1.0 */
 
 /* Interrupt ring entry, 32 bytes. */

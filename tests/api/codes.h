@@ -50,6 +50,9 @@ void code_use_between(bool use);
 /** Operations of the real one, which umdInit has brought up. */
 const struct petrel_kmd_ops *code_kmd(void);
 
+/** A capability that render nodes lack, asked for over the kernel driver's own interface: see codes_uapi.c. */
+void code_unsupported_capability(struct code_run *run);
+
 /* ---- Work that fails or goes on ---- */
 
 /** A kernel of the module of these cases. */

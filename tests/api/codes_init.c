@@ -49,6 +49,13 @@ CODE_CASE(UMD_ERR_INIT_ECC_SELFTEST)
     init_fails_under(run, "hw.ecc.selftest=fire(4096)", "addr=0x1000");
 }
 
+CODE_CASE(UMD_ERR_INIT_UNSUPPORTED)
+{
+    init_fails_under(run, "hw.revision=fire", "what=hardware_revision hw_revision=2 oldest_known=1 newest_known=1");
+    init_fails_under(run, "hw.revision=fire(0)", "hw_revision=0");
+    code_unsupported_capability(run);
+}
+
 /* ---- Environment and program ---- */
 
 CODE_CASE(UMD_ERR_INIT_VERSION)

@@ -124,6 +124,8 @@ static void init_faults(void **state)
     static const struct start_fault faults[] = {
         { "hw.fw.version=fire(0x20003)", UMD_ERR_INIT_FW_VERSION },
         { "hw.fw.boot=fire", UMD_ERR_INIT_FW_BOOT },
+        { "hw.revision=fire(7)", UMD_ERR_INIT_UNSUPPORTED },
+        { "hw.revision=fire(0)", UMD_ERR_INIT_UNSUPPORTED },
         { "hw.ecc.selftest=fire(4096)", UMD_ERR_INIT_ECC_SELFTEST },
         { "kmd.device.count=fire(0)", UMD_ERR_INIT_DEVICE_COUNT },
         { "sys.open=fail", UMD_ERR_RES_FILE },

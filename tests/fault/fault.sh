@@ -354,7 +354,9 @@ irq)
     says out '^went on after [0-9]+ x UMD_ERR_HW_IRQ_LOST: ' '^3 steps, loss ' ;;
 firmware)
     run 2 --faults 'hw.fw.version=fire'
-    not_started UMD_ERR_INIT_FW_VERSION ;;
+    not_started UMD_ERR_INIT_FW_VERSION
+    run 2 --faults 'hw.revision=fire'
+    not_started UMD_ERR_INIT_UNSUPPORTED ;;
 count)
     run 2 --faults 'kmd.device.count=fire'
     not_started UMD_ERR_INIT_DEVICE_COUNT ;;

@@ -141,6 +141,7 @@ static void start(void)
     GIVES(umdInit(&desc), UMD_ERR_CONFIG_VALUE);
     fails_to_start("a fault specification with a mistake", "hw.cu.hng=fire", UMD_ERR_FAULT_SPEC);
     fails_to_start("the device is not found", "kmd.device.count=fire(0)", UMD_ERR_INIT_DEVICE_COUNT);
+    fails_to_start("the device is newer than the driver", "hw.revision=fire", UMD_ERR_INIT_UNSUPPORTED);
     fails_to_start("the firmware is too new", "hw.fw.version=fire(0x20003)", UMD_ERR_INIT_FW_VERSION);
     fails_to_start("the firmware does not boot", "hw.fw.boot=fire", UMD_ERR_INIT_FW_BOOT);
     fails_to_start("a bit of the memory is stuck", "hw.ecc.selftest=fire(4096)", UMD_ERR_INIT_ECC_SELFTEST);

@@ -195,6 +195,21 @@ static void test_fw_version(void **state)
     }
 }
 
+/* From power-up on; all else is as ever, so that it is for the driver to refuse it. */
+static void test_revision(void **state)
+{
+    static const struct { const char *plan; uint32_t revision; } cases[] = {
+        { "hw.revision=fire(9)", 9 }, { "hw.revision=fire", PETREL_REVISION_NEWEST + 1 }, { "hw.revision=fire(0)", 0 }, { "", PETREL_REVISION_NEWEST },
+    };
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(umd_fault_plan_set(cases[i].plan), UMD_SUCCESS);
+        struct hwt *t = hwt_create(modes[i % 2]);
+        assert_int_equal(hwt_r32(t, R_REVISION), cases[i].revision);
+        assert_int_equal(hwt_r32(t, R_ID), 0x50455452u);
+        hwt_destroy(t);
+    }
+}
+
 static void test_fw_boot(void **state)
 {
     for (int m = 0; m < 2; m++) {
@@ -241,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_reset_fail),
         cmocka_unit_test(test_reset_never),
         cmocka_unit_test(test_fw_version),
+        cmocka_unit_test(test_revision),
         cmocka_unit_test(test_fw_boot),
         cmocka_unit_test(test_ecc_selftest),
     };

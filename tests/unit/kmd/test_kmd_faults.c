@@ -16,6 +16,7 @@ static void test_power_up(void **state)
     static const struct { const char *spec; umdStatus code; } rows[] = {
         {"hw.fw.version=fire", UMD_ERR_INIT_FW_VERSION},       {"hw.fw.boot=fire", UMD_ERR_INIT_FW_BOOT},
         {"hw.ecc.selftest=fire", UMD_ERR_INIT_ECC_SELFTEST},   {"kmd.device.count=fire", UMD_ERR_INIT_DEVICE_COUNT},
+        {"hw.revision=fire", UMD_ERR_INIT_UNSUPPORTED},        {"hw.revision=fire(0)", UMD_ERR_INIT_UNSUPPORTED},
         {"sys.thread.create=fail", UMD_ERR_RES_THREADS},
     };
     const struct petrel_kmd_ops *ops = kmd_ops();
