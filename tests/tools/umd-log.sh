@@ -215,7 +215,35 @@ follow)
     made 8 | tail -n 1 >>run.log; waits 'i=7 '
     kill -INT $pid; status=0; wait $pid || status=$?
     [ $status -eq 0 ] || die "an end by Ctrl-C is no failure"
-    lines out 8 ;;
+    lines out 8
+    # Nothing is added to what is compressed: it is read to its end once, also where that is missing.
+    made 40 >whole; gzip -k whole; head -c 300 whole.gz >cut.gz
+    ul 0 show --follow whole.gz; silent; cmp out whole || die "a compressed file is followed differently"
+    ul 0 show --follow --tail 3 whole.gz; silent; lines out 3
+    ul 0 show --follow - <whole.gz; cmp out whole || die "compressed standard input is followed differently"
+    ul 0 show cut.gz; mv out want; ul 0 show --follow cut.gz; cmp out want || die "a file that is cut off is followed differently"
+    says err 'cut\.gz: the compressed data are damaged or cut off'
+    # A pipe: to its end; a silent one is left by a signal, before and after its first record; what is looked at is not lost.
+    cat whole | "$umdlog" show --follow - >out 2>err; silent; cmp out whole || die "a pipe is followed differently"
+    ul 0 show <(cat whole); cmp out whole || die "a pipe that has a name is read differently"
+    mkfifo fifo
+    for n in 0 3; do
+        for sig in INT TERM; do
+            rm -f out; : >out
+            (exec sleep 600) >fifo &
+            holder=$!
+            "$umdlog" show --follow fifo >out 2>err &
+            pid=$!
+            for _ in $(seq 600); do [ "$(readlink /proc/$pid/fd/3)" = "$work/fifo" ] && break; sleep 0.1; done
+            [ $n -eq 0 ] || { made $n >fifo; waits "i=$((n - 1)) "; }
+            # Only after its handlers are in place is a signal an end without failure.
+            for _ in $(seq 600); do grep -q '^SigCgt:.*[1-9a-f]' /proc/$pid/status && break; sleep 0.1; done
+            kill -$sig $pid; status=0; wait $pid || status=$?
+            kill $holder; wait $holder 2>/dev/null
+            [ $n -eq 0 ] || [ $status -eq 0 ] || die "SIG$sig does not end it as it should"
+            lines out $n
+        done
+    done ;;
 errors)
     UMD_LOG_FILE=run.log training 3 --faults "$hang"
     ul 0 errors run.log; silent
@@ -277,7 +305,12 @@ tolerant)
     done
     ul 0 show -C hw good; silent; lines out 0 # none that matches is no failure
     head -c 3000 good | gzip | head -c 60 >cut.gz
-    ul 0 show cut.gz; says err 'damaged' ;;
+    ul 0 show cut.gz; says err 'damaged'
+    # One bit of the checksum: all that was inflated is there.
+    gzip -c good >sum.gz; python3 -c 'b = bytearray(open("sum.gz", "rb").read()); b[-6] ^= 1; open("sum.gz", "wb").write(b)'
+    ul 0 show sum.gz; cmp out good || die "what comes before the damage is not shown"
+    one_line; says err 'sum\.gz: the compressed data are damaged or cut off; .*the rest is lost$'
+    cat sum.gz | "$umdlog" show - >out 2>err; cmp out good || die "what comes before the damage is not shown of a pipe" ;;
 sites)
     ul 0 sites; silent
     says out '^libumd_diag\.so.*: [1-9][0-9]* call sites$' '^libumd\.so.*: ' '^libpetrel_kmd\.so: ' '^INFO +in +umd\.context +context\.c:[0-9]+ +context_create +context created id=%lu'

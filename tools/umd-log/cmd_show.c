@@ -54,26 +54,29 @@ static void end_tail(struct show *s)
     s->tail = 0;
 }
 
+/* Ends where nothing can come any more, by Ctrl-C and by SIGTERM; a second one ends it at once, whatever it waits for. */
 static int follow(struct show *s, struct log_set *set, struct filter *filter)
 {
     const struct log_rec *rec;
-    struct sigaction act = { .sa_handler = on_signal };
-    int all = 1;
+    struct sigaction act = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
 
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     if (s->tail) { /* what is there already, then what comes */
-        while ((rec = log_set_follow(set, &all)) != NULL) {
+        while ((rec = log_set_follow(set, &stop, false)) != NULL) {
             if (filter_match(filter, rec) && !take(s, rec))
                 break;
         }
         end_tail(s);
     }
-    while ((rec = log_set_follow(set, &stop)) != NULL) {
+    while ((rec = log_set_follow(set, &stop, true)) != NULL) {
         if (filter_match(filter, rec))
             put_out(s, rec);
     }
-    return EXIT_DONE;
+    fflush(stdout);
+    if (stop)
+        return EXIT_DONE;
+    return log_set_report(set) ? EXIT_DONE : EXIT_ENVIRONMENT;
 }
 
 static int show(struct show *s, struct log_set *set, struct filter *filter)
@@ -120,7 +123,7 @@ static int run(const struct command *self, int argc, const char **argv)
         { "history", 'a', POPT_ARG_NONE, &s.history, 0, "also the older files (FILE.1, ...) of earlier runs", NULL },
         { "alone", 'A', POPT_ARG_NONE, &s.alone, 0, "only the file itself, not its rotated parts", NULL },
         { NULL, '\0', POPT_ARG_INCLUDE_TABLE, filter_table(&options), 0, "Which records:", NULL },
-        { "follow", 'f', POPT_ARG_NONE, &s.follow, 0, "go on as the file grows, also when it is rotated; end with Ctrl-C", NULL },
+        { "follow", 'f', POPT_ARG_NONE, &s.follow, 0, "go on as the file grows, also when it is rotated; ends with Ctrl-C, or where nothing can come: of a compressed file, of a pipe at its end", NULL },
         POPT_TABLEEND
     };
     if (merge)

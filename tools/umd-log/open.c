@@ -27,13 +27,13 @@ static ssize_t read_retry(int fd, void *buf, size_t n)
     return got;
 }
 
-/* Up to n bytes; a pipe gives them in pieces. Value: how many, -1 with errno. */
+/* Up to n bytes; a pipe gives them in pieces. Value: how many, -1 with errno: EINTR, too, since whoever waits here for a writer heeds signals. */
 static ssize_t read_whole(int fd, char *buf, size_t n)
 {
     size_t used = 0;
 
     while (used < n) {
-        ssize_t got = read_retry(fd, buf + used, n - used);
+        ssize_t got = read(fd, buf + used, n - used);
         if (got < 0)
             return got;
         if (got == 0)
@@ -73,8 +73,8 @@ static int spool(struct log_file *f)
     if (!err)
         err = put(to, f->first, f->first_B);
     while (!err && got > 0) {
-        got = f->gz ? gzread(f->gz, chunk, sizeof(chunk)) : read_retry(f->fd, chunk, sizeof(chunk));
-        if (got < 0 && !f->gz)
+        got = f->gz ? gunzip_read(f->gz, chunk, sizeof(chunk)) : read_retry(f->fd, chunk, sizeof(chunk));
+        if (got < 0)
             err = errno;
         if (got > 0) /* of a damaged compressed file what came before counts */
             err = put(to, chunk, (size_t)got);
@@ -84,9 +84,12 @@ static int spool(struct log_file *f)
             close(to);
         return err;
     }
+    bool damaged = f->gz && gunzip_is_damaged(f->gz);
     log_file_close(f);
     f->fd = to;
     f->first_B = 0;
+    f->whole = true;
+    f->damaged = damaged;
     return lseek(to, 0, SEEK_SET) == 0 ? 0 : errno;
 }
 
@@ -102,26 +105,25 @@ static int open_binary(struct log_file *f, const char *path)
     return EBADMSG;
 }
 
-/* Compressed: what is inside is looked at with a second opening of the same file. */
+/* Compressed: what is inside tells its own first bytes. */
 static int open_compressed(struct log_file *f)
 {
-    char magic[8];
-    int copy = fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
-
-    f->gz = copy < 0 ? NULL : gzdopen(copy, "rb");
-    if (!f->gz) {
-        int err = errno ? errno : ENOMEM;
-        if (copy >= 0)
-            close(copy);
-        return err;
+    f->gz = gunzip_open(f->fd);
+    if (!f->gz)
+        return ENOMEM;
+    f->whole = true;
+    for (f->first_B = 0; f->first_B < sizeof(f->first);) {
+        ssize_t got = gunzip_read(f->gz, f->first + f->first_B, sizeof(f->first) - f->first_B);
+        if (got < 0)
+            return errno;
+        if (got == 0)
+            return 0;
+        f->first_B += (size_t)got;
     }
-    if (gzread(f->gz, magic, sizeof(magic)) == sizeof(magic) && memcmp(magic, binary_magic, sizeof(magic)) == 0) {
-        memcpy(f->first, magic, sizeof(magic));
-        f->first_B = sizeof(magic);
-        int err = spool(f);
-        return err ? err : open_binary(f, NULL);
-    }
-    return gzrewind(f->gz) == 0 ? 0 : EIO;
+    if (memcmp(f->first, binary_magic, sizeof(binary_magic)) != 0)
+        return 0;
+    int err = spool(f);
+    return err ? err : open_binary(f, NULL);
 }
 
 static int look(struct log_file *f, const char *path, bool regular)
@@ -158,8 +160,10 @@ int log_file_open(struct log_file *f, const char *path)
         err = errno;
     else if (S_ISDIR(st.st_mode))
         err = EISDIR;
-    else
+    else {
+        f->stream = !S_ISREG(st.st_mode);
         err = look(f, standard ? NULL : path, S_ISREG(st.st_mode));
+    }
     if (err)
         log_file_close(f);
     return err;
@@ -168,8 +172,7 @@ int log_file_open(struct log_file *f, const char *path)
 void log_file_close(struct log_file *f)
 {
     umd_log_binary_close(f->binary);
-    if (f->gz)
-        gzclose(f->gz);
+    gunzip_close(f->gz);
     if (f->fd >= 0)
         close(f->fd);
     f->binary = NULL;

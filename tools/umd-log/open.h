@@ -3,16 +3,20 @@
 #ifndef UMD_LOG_OPEN_H
 #define UMD_LOG_OPEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <zlib.h>
 
+#include "gunzip.h"
 #include "log_binary.h"
 
-/* Of a pipe the first bytes are read to look at them: they come first of all. */
+/* Of a pipe, and of what is compressed, the first bytes are read to look at them: they come first of all. */
 struct log_file {
     int fd;                         /* of lines, and to see whether the path leads elsewhere now; -1: none */
-    gzFile gz;                      /* NULL: not compressed */
+    struct gunzip *gz;              /* NULL: not compressed, or not any more */
     struct umd_log_binary *binary;  /* NULL: lines */
+    bool stream;                    /* a pipe or a device: its end is for good */
+    bool whole;                     /* compressed, or copied out of a stream: it does not grow */
+    bool damaged;                   /* it was compressed, and is copied up to where that is damaged */
     char first[8];
     size_t first_B;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reader.c - bytes of a file into lines of bounded length, lines into records by what they begin with. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +16,8 @@ struct log_reader {
     char *path;
     struct log_file file;
     int err;
-    bool end, skipping;     /* skipping: the rest of a line that was too long */
+    bool skipping;          /* the rest of a line that was too long */
+    bool ended;             /* a stream, at its end */
     size_t begin, filled;   /* of buf: what is not taken yet */
     uint64_t read_B;
     struct log_counts counts;
@@ -59,25 +61,35 @@ void log_reader_close(struct log_reader *r)
     free(r);
 }
 
-static ssize_t read_some(struct log_reader *r, char *to, size_t n)
+/* A stream that has nothing to read now, in which a follower must not hang: it has signals to heed. */
+static bool is_silent(const struct log_reader *r)
 {
-    if (!r->file.gz) {
-        ssize_t got;
+    struct pollfd p = { .fd = r->file.fd, .events = POLLIN };
+    return r->file.stream && poll(&p, 1, 0) <= 0;
+}
+
+static ssize_t read_some(struct log_reader *r, char *to, size_t n, bool growing)
+{
+    ssize_t got;
+
+    if (r->file.gz) {
+        got = gunzip_read(r->file.gz, to, n);
+        if (got == 0 && gunzip_is_damaged(r->file.gz) && !r->counts.cut) { /* what came before it counts */
+            r->counts.damaged++;
+            r->counts.cut = true;
+        }
+    } else {
+        if (growing && is_silent(r))
+            return 0;
         do {
             got = read(r->file.fd, to, n);
-        } while (got < 0 && errno == EINTR);
-        if (got < 0)
-            r->err = errno;
-        return got;
-    }
-    int got = gzread(r->file.gz, to, (unsigned)n), code = Z_OK;
-    if (got <= 0) {
-        (void)gzerror(r->file.gz, &code);
-        if (code != Z_OK && code != Z_STREAM_END) { /* cut off, or damaged: what came before it counts */
-            r->counts.damaged++;
+        } while (got < 0 && errno == EINTR && !growing);
+        if (got < 0 && errno == EINTR)
             return 0;
-        }
+        r->ended = r->ended || (got == 0 && r->file.stream);
     }
+    if (got < 0)
+        r->err = errno;
     return got;
 }
 
@@ -176,13 +188,13 @@ static char *next_line(struct log_reader *r, size_t *n_out)
     return NULL;
 }
 
-static enum log_read fill(struct log_reader *r)
+static enum log_read fill(struct log_reader *r, bool growing)
 {
     memmove(r->buf, r->buf + r->begin, r->filled - r->begin);
     r->filled -= r->begin;
     r->begin = 0;
     size_t room = LOG_LINE_MAX - r->filled;
-    ssize_t got = read_some(r, r->buf + r->filled, room < CHUNK_B ? room : CHUNK_B);
+    ssize_t got = read_some(r, r->buf + r->filled, room < CHUNK_B ? room : CHUNK_B, growing);
     if (got < 0)
         return LOG_READ_ERROR;
     r->filled += (size_t)got;
@@ -200,7 +212,8 @@ static enum log_read next_binary(struct log_reader *r, struct log_rec *rec)
     umdStatus st = umd_log_binary_next(r->file.binary, &b);
 
     umd_log_binary_get_stats(r->file.binary, &stats);
-    r->counts.damaged = stats.damaged_blocks + stats.bad_items;
+    r->counts.damaged = stats.damaged_blocks + stats.bad_items + r->file.damaged;
+    r->counts.cut = r->file.damaged;
     r->counts.torn = stats.torn;
     if (umdFailed(st)) {
         r->err = EIO;
@@ -245,6 +258,7 @@ enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool gr
 
     if (r->file.binary)
         return next_binary(r, rec);
+    growing = growing && !log_reader_is_whole(r);
     for (;;) {
         char *line = next_line(r, &n);
         if (line) {
@@ -257,7 +271,7 @@ enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool gr
                 return LOG_READ_RECORD;
             continue;
         }
-        enum log_read got = fill(r);
+        enum log_read got = fill(r, growing);
         if (got == LOG_READ_ERROR)
             return got;
         if (got == LOG_READ_RECORD)
@@ -283,11 +297,13 @@ const char *log_reader_path(const struct log_reader *r) { return r->path; }
 const struct log_counts *log_reader_counts(const struct log_reader *r) { return &r->counts; }
 const struct log_header *log_reader_header(const struct log_reader *r) { return &r->header; }
 
+bool log_reader_is_whole(const struct log_reader *r) { return r->file.whole || r->ended; }
+
 bool log_reader_moved(const struct log_reader *r)
 {
     struct stat open_file, at_path;
 
-    if (r->file.fd < 0 || fstat(r->file.fd, &open_file) != 0 || stat(r->path, &at_path) != 0)
+    if (r->file.fd < 0 || r->file.stream || r->file.whole || fstat(r->file.fd, &open_file) != 0 || stat(r->path, &at_path) != 0)
         return false; /* between two renames there is none for a moment */
     return open_file.st_dev != at_path.st_dev || open_file.st_ino != at_path.st_ino || (uint64_t)open_file.st_size < r->read_B;
 }

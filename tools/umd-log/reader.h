@@ -17,6 +17,7 @@ struct log_counts {
     uint64_t nul_B;         /* bytes that are NUL: left by a crash of the host */
     uint64_t damaged;       /* of a binary or compressed file: what could not be decoded */
     bool torn;              /* no newline at the end */
+    bool cut;               /* compressed, and damaged or cut off: what follows that place is missing; counted in `damaged`, too */
 };
 
 struct log_reader;
@@ -34,6 +35,8 @@ int log_reader_errno(const struct log_reader *r);
 const char *log_reader_path(const struct log_reader *r);
 const struct log_counts *log_reader_counts(const struct log_reader *r);
 const struct log_header *log_reader_header(const struct log_reader *r);
+/* True: nothing can be added to it: it is compressed, or a stream that has ended. */
+bool log_reader_is_whole(const struct log_reader *r);
 /* True: the path leads to another file now (it was rotated), or the file was cut short. */
 bool log_reader_moved(const struct log_reader *r);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "parts.h"
@@ -51,6 +52,7 @@ static void add_counts(struct log_counts *to, const struct log_counts *c)
     to->nul_B += c->nul_B;
     to->damaged += c->damaged;
     to->torn = to->torn || c->torn;
+    to->cut = to->cut || c->cut;
 }
 
 static void end_part(struct source *s)
@@ -119,7 +121,7 @@ static void read_ahead(struct source *s, uint32_t index, bool growing)
             s->failed = true;
             s->err = log_reader_errno(s->reader);
         }
-        if (growing && s->reader && s->part == s->parts.count)
+        if (growing && got == LOG_READ_END && s->reader && s->part == s->parts.count && !log_reader_is_whole(s->reader))
             return;
         if (!next_part(s))
             s->end = true;
@@ -218,11 +220,11 @@ static bool follow_rotation(struct source *s, uint32_t index)
     return true;
 }
 
-const struct log_rec *log_set_follow(struct log_set *set, const volatile int *stop)
+const struct log_rec *log_set_follow(struct log_set *set, const volatile int *stop, bool wait)
 {
     struct source *s = &set->sources[0];
 
-    for (;;) {
+    while (!*stop) {
         if (!s->filled) {
             if (!s->reader && !next_part(s))
                 return NULL;
@@ -230,15 +232,19 @@ const struct log_rec *log_set_follow(struct log_set *set, const volatile int *st
         }
         if (s->filled)
             return take(s);
+        if (!s->reader)
+            return NULL;
         if (follow_rotation(s, 0))
             continue;
-        if (*stop)
+        if (!wait)
             return NULL;
         fflush(stdout);
         if (ferror(stdout))
             return NULL;
-        usleep(FOLLOW_US);
+        if (!*stop)
+            usleep(FOLLOW_US);
     }
+    return NULL;
 }
 
 /* ---- opening ---- */
@@ -311,8 +317,10 @@ static bool source_open(struct source *s, const char *path, enum log_rotated rot
     s->path = strdup(path);
     if (!s->path)
         return false;
-    struct log_reader *probe = strcmp(path, "-") == 0 ? NULL : log_reader_open(path, &err);
-    if (!probe && strcmp(path, "-") != 0) {
+    struct stat st;
+    bool stream = strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)); /* can be read but once */
+    struct log_reader *probe = stream ? NULL : log_reader_open(path, &err);
+    if (!probe && !stream) {
         tool_say("%s cannot be read: %s; name a log file that is there", path,
                 err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err));
         return false;
@@ -422,8 +430,11 @@ static void report_counts(const char *path, const struct log_counts *c)
     if (c->nul_B)
         tool_say("%s: %llu bytes are NUL, as a crash of the host leaves them; they were passed over", path,
                 (unsigned long long)c->nul_B);
-    if (c->damaged)
-        tool_say("%s: %llu damaged places; what could be decoded is shown", path, (unsigned long long)c->damaged);
+    if (c->cut)
+        tool_say("%s: the compressed data are damaged or cut off; what comes before that place is shown, the rest is lost", path);
+    if (c->damaged > c->cut)
+        tool_say("%s: %llu damaged places; what could be decoded is shown", path,
+                (unsigned long long)c->damaged - c->cut);
     if (c->torn)
         tool_say("%s: the last line is cut off", path);
 }

@@ -23,8 +23,11 @@ void log_set_close(struct log_set *set); /* NULL is fine */
 const struct log_rec *log_set_next(struct log_set *set);
 /* Back to the start of all files; false (after one line on stderr) where that cannot be: standard input, or a file that is gone. */
 bool log_set_rewind(struct log_set *set);
-/* Like log_set_next, but waits for more at the end, across rotation; NULL when *stop is set or the output fails. One file only. */
-const struct log_rec *log_set_follow(struct log_set *set, const volatile int *stop);
+/*
+ * Like log_set_next, but goes on as the file grows, across rotation; NULL where nothing can come any more (it is compressed, or a stream that
+ * has ended), when *stop is set or the output fails, and without `wait` when all that is there now has been handed out. One file only.
+ */
+const struct log_rec *log_set_follow(struct log_set *set, const volatile int *stop, bool wait);
 
 uint32_t log_set_count(const struct log_set *set);
 const char *log_set_path(const struct log_set *set, uint32_t source);
