@@ -140,6 +140,10 @@ records)
     says out "^record $id: UMD_ERR_HW_HANG"
     run 1 "${id%:*}:999999" --log run.txt; says err 'no line of run.txt tells of the record'
     run 1 "${id%:*}:999999" --emergency ring.bin; says err 'no line of ring.bin'
+    # A run log has no place, module and thread of a failure, and none is made up.
+    UMD_LOG_RUN=run.people "$train" mlp --train-size 96 --test-size 32 --batch 32 --hidden 32 --epochs 1 --faults 'hw.cu.hang[nth=20]=fire' >out 2>err
+    id=$(sed -n 's/^  record *\([0-9a-f]*:[0-9]*:[0-9]*\).*/\1/p' err)
+    run 0 "$id" --log run.people; says out '^  where +process [0-9]+, context 1'; ! grep -Eq 'thread 0| in -|^  where +in ' out || die "a place is made up"
     # Causes: the second failure of a story names the first.
     cat >chain.log <<'LOG'
 # petrel log, version 0.1.0, pid 5, opened 2026-11-29T17:54:00.669505909Z

@@ -271,7 +271,31 @@ assert all(x["cause"] == r["first_cause"] and x["cause_found"] for x in r["recor
     ul 0 errors good.log; silent; lines out 1; says out '^no errors: '
     ul 0 errors --check good.log
     : >empty.log
-    ul 0 errors empty.log; silent; says out '^no errors: ' ;;
+    ul 0 errors empty.log; silent; says out '^no errors: '
+    # What is folded is told at its 1st, 10th, 100th time alone; what is too much, as a number: neither is more than is known.
+    storm() { # SECOND CODE TEXT PLACE [rec=ID]
+        printf '2026-11-29T17:54:%02d.5Z %d.5 ERROR 7.70 umd.mem ctx=1 depth=1%s: %s [%s m.c:5]\n' "$1" "$1" "${4:+ rec=a:7:$4}" "$2" "$3"
+    }
+    { storm 1 'UMD_ERR_MEM_POINTER: Bad. ptr=0x1' f 1; storm 2 'UMD_ERR_MEM_POINTER: Bad. ptr=0x1 repeat=1' f 1; storm 3 'UMD_ERR_MEM_POINTER: Bad. ptr=0x1 repeat=10' f 1
+      storm 4 'ended UMD_ERR_MEM_POINTER: end=delivered call=umdMemFree repeat=10 hops=""' f 1; storm 5 'UMD_ERR_MEM_SIZE: Zero.' g 2; storm 6 'UMD_ERR_MEM_SIZE: Zero.' g 3
+      storm 7 'not logged one by one: suppressed=40 of=UMD_ERR_MEM_SIZE since_ns=6500000000' g; storm 8 'not logged one by one: suppressed=2 of=UMD_ERR_MEM_SIZE since_ns=7500000000' g
+      storm 9 'not logged one by one: suppressed=9 of=UMD_ERR_HW_HANG since_ns=6500000000' h; } >storm.log
+    cp storm.log twin.log # the same lines of another file count once
+    for files in storm.log 'storm.log twin.log'; do
+        # shellcheck disable=SC2086
+        ul 0 errors $files; silent
+        says out '^3 error records, ' 'UMD_ERR_MEM_POINTER \(-1022\), at least 11 times' 'UMD_ERR_MEM_SIZE \(-1020\), 2 times$' 'of this code and place 42 more were not logged one by one' \
+            '^not logged one by one: 42 of UMD_ERR_MEM_SIZE in umd\.mem g \(m\.c:5\) of process 7$' '^not logged one by one: 9 of UMD_ERR_HW_HANG in '
+    done
+    ul 0 errors --json storm.log
+    json 'r = json.load(sys.stdin); t = {x["record"]: (x["times"], x["times_exact"]) for x in r["records"]}
+assert t == {"0000000a:7:1": (11, False), "0000000a:7:2": (1, True), "0000000a:7:3": (1, True)}, t
+assert r["not_logged"] == 51 and [(x["code_name"], x["function"], x["count"]) for x in r["not_logged_by_place"]] == [("UMD_ERR_MEM_SIZE", "g", 42), ("UMD_ERR_HW_HANG", "h", 9)]'
+    ul 0 stats storm.log; silent; says out '^not logged one by one: at least 10 repeats of records, told by 3 lines; 51 failures that were too many$'
+    ul 0 stats --json storm.log; json 'r = json.load(sys.stdin); assert r["repeats_at_least"] == 10 and r["suppressed"] == 51 and r["repeat_lines"] == 3'
+    grep 'suppressed' storm.log >alone.log; ul 0 errors alone.log; hushes out '^no errors'; says out '^not logged one by one: 42 '; ul 3 errors --check alone.log
+    "$(dirname "$train")/../umd-explain/umd-explain" 0000000a:7:1 --log storm.log >out 2>err; says out '^  times +at least 11 times$'
+    "$(dirname "$train")/../umd-explain/umd-explain" 0000000a:7:2 --log storm.log >out 2>err; says out '^  besides +of this code and place 42 more' ;;
 stats)
     UMD_LOG_FILE=run.log UMD_LOG_JSON=run.json UMD_LOG_LEVEL=debug training 3 --faults "$hang"
     ul 0 stats run.log; silent

@@ -52,15 +52,23 @@ static const char *end_word(const struct story *s)
     return word[s->end];
 }
 
+/* What the log has of it: a run log knows no thread, and of failures no place and no module. */
 static void put_place(const struct story *s)
 {
     const struct log_rec *r = &s->raised;
-    char text[400];
-    int n = snprintf(text, sizeof(text), "%.60s in %.60s", r->func, r->module);
+    const bool placed = strcmp(r->module, LOG_NO_MODULE) != 0;
+    char text[400] = "";
+    int n = 0;
 
+    if (*r->func)
+        n += snprintf(text, sizeof(text), "%.60s%s", r->func, placed ? " in " : "");
+    if (placed)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%.60s", r->module);
     if (r->line)
         n += snprintf(text + n, sizeof(text) - (size_t)n, " (%.60s:%u)", r->file, r->line);
-    n += snprintf(text + n, sizeof(text) - (size_t)n, ", process %u, thread %u", r->pid, r->tid);
+    n += snprintf(text + n, sizeof(text) - (size_t)n, "%sprocess %u", n ? ", " : "", r->pid);
+    if (r->tid)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, ", thread %u", r->tid);
     if (r->context_id)
         n += snprintf(text + n, sizeof(text) - (size_t)n, ", context %" PRIu64, r->context_id);
     if (s->api)
@@ -77,7 +85,20 @@ static void put_linked(const char *label, const struct story *s)
     explain_paragraph(label, text);
 }
 
-static void put_story(const struct story *s)
+static void put_times(const struct story_book *book, const struct story *s)
+{
+    char text[160], often[48];
+    const uint64_t held = story_held_like(book, s);
+
+    if (*story_times(s->times, s->more, often))
+        explain_paragraph("times", often);
+    if (held) {
+        snprintf(text, sizeof(text), "of this code and place %" PRIu64 " more were not logged one by one", held);
+        explain_paragraph("besides", text);
+    }
+}
+
+static void put_story(const struct story_book *book, const struct story *s)
 {
     const struct umd_status_info *info = umd_status_info((umdStatus)s->raised.code);
     char id[48], when[40], text[700], path[1200];
@@ -114,10 +135,7 @@ static void put_story(const struct story *s)
         put_linked(label, c);
         label = "";
     }
-    if (s->times > 1) {
-        snprintf(text, sizeof(text), "%" PRIu64, s->times);
-        explain_paragraph("times", text);
-    }
+    put_times(book, s);
     if (s->end != STORY_OPEN) {
         snprintf(text, sizeof(text), "%s%s%.200s", end_word(s), s->end_text ? ": " : "", s->end_text ? s->end_text : "");
         explain_paragraph("end", text);
@@ -148,6 +166,7 @@ static struct json_object *story_json(const struct story *s)
     json_add_number(o, "tid", s->raised.tid);
     json_add_number(o, "context_id", (int64_t)s->raised.context_id);
     json_add_number(o, "times", (int64_t)s->times);
+    json_add_bool(o, "times_exact", !s->more);
     json_add_text(o, "end", end_word(s));
     json_add_text(o, "added", s->added);
     return o;
@@ -192,7 +211,7 @@ int explain_record(umdRecordId id, const char *const *logs, uint32_t log_count, 
     } else if (json) {
         put_story_json(s);
     } else {
-        put_story(s);
+        put_story(&book, s);
     }
     story_book_finish(&book);
     return status;

@@ -118,9 +118,9 @@ static void put_next(const char *prefix, const struct story *s)
     paragraph(prefix, "next", text);
 }
 
-static void put_head(const struct errors *e, const struct story *s, const char *prefix, const char *branch, uint64_t times)
+static void put_head(const struct errors *e, const struct story *s, const char *prefix, const char *branch, uint64_t times, bool more)
 {
-    char when[40];
+    char when[40], often[48];
 
     if (s->parent) {
         int64_t late = (int64_t)(s->raised.real_ns - s->parent->raised.real_ns);
@@ -132,8 +132,8 @@ static void put_head(const struct errors *e, const struct story *s, const char *
            story_code_name(s), text_colour(TEXT_PLAIN));
     if (s->raised.code)
         printf(" (%d)", s->raised.code);
-    if (times > 1)
-        printf(", %" PRIu64 " times", times);
+    if (*story_times(times, more, often))
+        printf(", %s", often);
     if (s == e->book.first_cause)
         printf("  %s<== first cause%s", text_colour(TEXT_BOLD), text_colour(TEXT_PLAIN));
     putchar('\n');
@@ -158,6 +158,11 @@ static void put_body(const struct errors *e, const struct story *s, const char *
         snprintf(text, sizeof(text), "record %s, which is in none of the files: read the log of process %u, too", id, s->cause.pid);
         paragraph(prefix, "because", text);
     }
+    const uint64_t held = story_held_like(&e->book, s);
+    if (held) {
+        snprintf(text, sizeof(text), "of this code and place %" PRIu64 " more were not logged one by one", held);
+        paragraph(prefix, "besides", text);
+    }
     if (!s->parent)
         put_next(prefix, s);
     log_id_format(s->id, id);
@@ -179,15 +184,17 @@ static void put_children(const struct errors *e, const struct story *s, const ch
     for (const struct story *c = s->child; c;) {
         const struct story *next = c->next;
         uint64_t times = c->times;
+        bool more = c->more;
         while (!e->all && next && !c->child && !next->child && alike(c, next)) {
             times += next->times;
+            more = more || next->more;
             next = next->next;
         }
         char below[4 * DEPTH_MAX + 8], branch[4 * DEPTH_MAX + 8];
         snprintf(below, sizeof(below), "%s%s", prefix, next ? "|  " : "   ");
         snprintf(branch, sizeof(branch), "%s%s", prefix, next ? "|- " : "`- ");
         printf("%s|\n", prefix);
-        put_head(e, c, branch, "", times);
+        put_head(e, c, branch, "", times, more);
         char inner[4 * DEPTH_MAX + 12];
         snprintf(inner, sizeof(inner), "%s%s", below, c->child ? "|  " : "   ");
         put_body(e, c, inner);
@@ -206,12 +213,33 @@ static void put_tree(const struct errors *e, const struct story *s, const char *
     put_children(e, s, prefix, depth);
 }
 
-static void put_root(const struct errors *e, const struct story *s, uint64_t times)
+static void put_root(const struct errors *e, const struct story *s, uint64_t times, bool more)
 {
-    put_head(e, s, "", "", times);
+    put_head(e, s, "", "", times, more);
     put_body(e, s, s->child ? "|  " : "   ");
     put_tree(e, s, "", 0);
     putchar('\n');
+}
+
+/* Errors, or all there are: those that were too many to be logged one by one, and hence are records of none of the trees. */
+static uint64_t held(const struct errors *e, bool errors_only)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < e->book.held_count; i++)
+        count += !errors_only || e->book.held[i].rec.level == UMD_LOG_ERROR ? e->book.held[i].count : 0;
+    return count;
+}
+
+static void put_held(const struct errors *e)
+{
+    for (uint32_t i = 0; i < e->book.held_count; i++) {
+        const struct story_held *h = &e->book.held[i];
+        printf("not logged one by one: %" PRIu64 " of %s in %s", h->count, *h->rec.code_name ? h->rec.code_name : "?", h->rec.module);
+        if (h->rec.line)
+            printf(" %s (%s:%u)", h->rec.func, h->rec.file, h->rec.line);
+        printf(" of process %u\n", h->rec.pid);
+    }
 }
 
 static void put_summary(const struct errors *e)
@@ -221,6 +249,7 @@ static void put_summary(const struct errors *e)
 
     printf("%" PRIu64 " error record%s, %" PRIu64 " absorbed, %" PRIu64 " swallowed\n", e->book.errors, e->book.errors == 1 ? "" : "s",
            e->book.absorbed, e->book.swallowed);
+    put_held(e);
     if (f) {
         log_id_format(f->id, id);
         const bool placed = strcmp(f->raised.module, LOG_NO_MODULE) != 0;
@@ -249,12 +278,15 @@ static void put_text(const struct errors *e, const struct filter *filter)
     for (uint32_t i = 0; i < e->book.count; i++) {
         const struct story *s = e->book.all[i];
         uint64_t times = s->times;
+        bool more = s->more;
         if (s->parent || !shown(e, filter, s))
             continue;
         while (!e->all && !s->child && s != e->book.first_cause && i + 1 < e->book.count && !e->book.all[i + 1]->child &&
-               !e->book.all[i + 1]->parent && alike(s, e->book.all[i + 1]))
+               !e->book.all[i + 1]->parent && alike(s, e->book.all[i + 1])) {
             times += e->book.all[++i]->times;
-        put_root(e, s, times);
+            more = more || e->book.all[i]->more;
+        }
+        put_root(e, s, times, more);
     }
 }
 
@@ -295,6 +327,7 @@ static struct json_object *story_json(const struct errors *e, const struct story
         json_object_object_add(o, "cause_found", json_object_new_boolean(!s->cause_missing));
     }
     json_add_number(o, "times", (int64_t)s->times);
+    json_add_bool(o, "times_exact", !s->more);
     json_add_text(o, "end", end[s->end]);
     json_add_text(o, "end_text", s->end_text);
     json_add_text(o, "api", s->api);
@@ -312,6 +345,30 @@ static struct json_object *story_json(const struct errors *e, const struct story
     return o;
 }
 
+static struct json_object *held_json(const struct errors *e, const struct filter *filter)
+{
+    struct json_object *all = json_object_new_array();
+
+    for (uint32_t i = 0; i < e->book.held_count; i++) {
+        const struct story_held *h = &e->book.held[i];
+        struct json_object *o = json_object_new_object();
+        if (!filter_match(filter, &h->rec)) {
+            json_object_put(o);
+            continue;
+        }
+        json_add_text(o, "code_name", h->rec.code_name);
+        json_add_number(o, "code", h->rec.code);
+        json_add_text(o, "module", h->rec.module);
+        json_add_text(o, "function", h->rec.func);
+        json_add_text(o, "file", h->rec.file);
+        json_add_number(o, "line", h->rec.line);
+        json_add_number(o, "pid", h->rec.pid);
+        json_add_number(o, "count", (int64_t)h->count);
+        json_object_array_add(all, o);
+    }
+    return all;
+}
+
 /* A flat list in order of time; `cause` links it. */
 static void put_json(const struct errors *e, const struct filter *filter)
 {
@@ -321,6 +378,8 @@ static void put_json(const struct errors *e, const struct filter *filter)
     json_add_number(root, "errors", (int64_t)e->book.errors);
     json_add_number(root, "absorbed", (int64_t)e->book.absorbed);
     json_add_number(root, "swallowed", (int64_t)e->book.swallowed);
+    json_add_number(root, "not_logged", (int64_t)held(e, false));
+    json_object_object_add(root, "not_logged_by_place", held_json(e, filter));
     if (e->book.first_cause) {
         log_id_format(e->book.first_cause->id, id);
         json_add_text(root, "first_cause", id);
@@ -349,7 +408,7 @@ static int errors(struct errors *e, struct filter *filter)
     }
     if (e->json)
         put_json(e, filter);
-    else if (!e->book.errors && !e->book.swallowed && !(e->all && e->book.count))
+    else if (!e->book.errors && !e->book.swallowed && !e->book.held_count && !(e->all && e->book.count))
         printf("no errors: %" PRIu64 " record%s below ERROR, %" PRIu64 " absorbed\n", (uint64_t)e->book.count, e->book.count == 1 ? "" : "s",
                e->book.absorbed);
     else
@@ -359,7 +418,7 @@ static int errors(struct errors *e, struct filter *filter)
         return EXIT_ENVIRONMENT;
     if (!e->check)
         return EXIT_DONE;
-    return e->book.swallowed ? EXIT_WRONG : e->book.errors ? EXIT_DEVICE : EXIT_DONE;
+    return e->book.swallowed ? EXIT_WRONG : e->book.errors || held(e, true) ? EXIT_DEVICE : EXIT_DONE;
 }
 
 static int run(const struct command *self, int argc, const char **argv)

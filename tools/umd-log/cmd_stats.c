@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "filter.h"
 #include "print.h"
+#include "story.h"
 
 #define NAME_B 80u
 #define HASH 4096u
@@ -33,7 +34,7 @@ enum { BY_LEVEL, BY_MODULE, BY_CODE, BY_THREAD, BY_FILE, TABLES };
 struct stats {
     int json, history;
     uint64_t records, first_ns, last_ns, back;  /* back: times the time of a record was before the last one's */
-    uint64_t dropped, lost, repeats, folded, sink_failures, ignored_settings, busiest, busiest_s;
+    uint64_t dropped, lost, repeats, repeated, suppressed, folded, sink_failures, ignored_settings, busiest, busiest_s;
     uint64_t second, in_second;
     struct table table[TABLES];
     struct log_set *set;
@@ -88,10 +89,26 @@ static uint64_t figure(const char *message, const char *key)
     return log_figure_get(message, key, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
+/*
+ * The line of the 10th repeat stands for the nine since that of the 1st, and so on. What came after the last line of a record is not
+ * logged, and the line of a record's end has the number that the one of its begin had: so this is the least that it was.
+ */
+static void count_repeat(struct stats *s, uint64_t repeat, bool end)
+{
+    uint64_t before = 0;
+
+    s->repeats++;
+    for (uint64_t n = 1; n < repeat && n <= UINT64_MAX / 10; n *= 10)
+        before = n;
+    if (!end)
+        s->repeated += repeat - before;
+}
+
 /* What the log says about itself. */
 static void count_losses(struct stats *s, const struct log_rec *rec)
 {
     const char *m = rec->message;
+    char code[64];
 
     if (strncmp(rec->module, "diag", 4) == 0) {
         if (strstr(m, "dropped")) {
@@ -103,7 +120,8 @@ static void count_losses(struct stats *s, const struct log_rec *rec)
         s->ignored_settings += strncmp(m, "setting ignored", 15) == 0;
     }
     if (rec->id.seq && figure(m, "repeat"))
-        s->repeats++;
+        count_repeat(s, figure(m, "repeat"), strncmp(m, "ended ", 6) == 0);
+    s->suppressed += rec->id.seq ? 0 : story_held_of(rec, code);
     s->folded += figure(m, "folded");
 }
 
@@ -181,7 +199,10 @@ static void put_text(const struct stats *s)
         printf(", %.1f/s, at most %" PRIu64 " in a second (%" PRIu64 " s after the first)", (double)s->records / seconds(s), s->busiest,
                s->busiest_s - s->first_ns / 1000000000u);
     printf("\nlost on the way: %" PRIu64 " dropped since a ring was full, %" PRIu64 " that a sink could not write, %" PRIu64
-           " errors folded while a ring was full; %" PRIu64 " lines stand for repeats\n", s->dropped, s->lost, s->folded, s->repeats);
+           " errors folded while a ring was full\n", s->dropped, s->lost, s->folded);
+    if (s->repeats || s->suppressed)
+        printf("not logged one by one: %s%" PRIu64 " repeats of records, told by %" PRIu64 " lines; %" PRIu64 " failures that were too many\n",
+               s->repeats ? "at least " : "", s->repeated, s->repeats, s->suppressed);
     if (s->sink_failures || s->ignored_settings)
         printf("about the log itself: %" PRIu64 " times a sink began to fail, %" PRIu64 " settings were ignored; see --module diag\n",
                s->sink_failures, s->ignored_settings);
@@ -226,6 +247,8 @@ static void put_json(const struct stats *s)
     json_add_number(o, "lost", (int64_t)s->lost);
     json_add_number(o, "folded", (int64_t)s->folded);
     json_add_number(o, "repeat_lines", (int64_t)s->repeats);
+    json_add_number(o, "repeats_at_least", (int64_t)s->repeated);
+    json_add_number(o, "suppressed", (int64_t)s->suppressed);
     json_add_number(o, "sink_failures", (int64_t)s->sink_failures);
     json_add_number(o, "settings_ignored", (int64_t)s->ignored_settings);
     json_add_number(o, "clock_went_back", (int64_t)s->back);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* story.c - lines of a log into error records, records into trees of causes. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,7 @@ static bool take_raise(struct story *s, const struct log_rec *rec)
     if (log_figure_get(rec->message, "folded", buf, sizeof(buf)))
         times += strtoull(buf, NULL, 10);
     s->times = times > s->times ? times : s->times;
+    s->more = s->more || repeat;
     if (s->has_raised)
         return true;
     s->has_raised = true;
@@ -179,6 +181,12 @@ static bool take_hops(struct story *s, const char *text)
     return true;
 }
 
+static void take_repeat(struct story *s, uint64_t repeat)
+{
+    s->more = true;
+    s->times = repeat >= s->times ? repeat + 1 : s->times;
+}
+
 /* "ended CODE: end=delivered call=umdX hops=...": all that the end of a record tells. */
 static bool take_ended(struct story *s, const struct log_rec *rec)
 {
@@ -195,8 +203,8 @@ static bool take_ended(struct story *s, const struct log_rec *rec)
             ok = set_text(&s->end_text, f.text);
         else if (!strcmp(f.key, "hops"))
             ok = take_hops(s, f.text);
-        else if (!strcmp(f.key, "repeat") && f.uint_value >= s->times)
-            s->times = f.uint_value + 1;
+        else if (!strcmp(f.key, "repeat"))
+            take_repeat(s, f.uint_value);
         else if (!strcmp(f.key, "origin"))
             ok = set_text(&s->out_code, rec->code_name);
     }
@@ -245,10 +253,86 @@ bool story_kernel(const struct story *s, char *buf, size_t size)
     return true;
 }
 
+uint64_t story_held_of(const struct log_rec *rec, char code[64])
+{
+    static const char begin[] = "not logged one by one: ";
+    char number[24];
+
+    if (!begins(rec->message, begin) || !log_figure_get(rec->message, "suppressed", number, sizeof(number)))
+        return 0;
+    (void)log_figure_get(rec->message, "of", code, 64);
+    return strtoull(number, NULL, 10);
+}
+
+static bool same_place(const struct log_rec *a, const struct log_rec *b)
+{
+    return a->pid == b->pid && a->line == b->line && strcmp(a->code_name, b->code_name) == 0 && strcmp(a->func, b->func) == 0 &&
+           strcmp(a->file, b->file) == 0;
+}
+
+static bool add_held(struct story_book *book, const struct log_rec *rec, uint64_t count, const char *code)
+{
+    struct log_rec told = { 0 };
+    char number[24];
+    uint32_t i = 0;
+
+    /* The copy has its own room for the code, which the line has among its figures alone. */
+    struct log_rec with = *rec;
+    with.code_name = code;
+    with.code = log_code_of(code, strlen(code));
+    const uint64_t since_ns = log_figure_get(rec->message, "since_ns", number, sizeof(number)) ? strtoull(number, NULL, 10) : 0;
+    while (i < book->held_count && !same_place(&book->held[i].rec, &with))
+        i++;
+    if (i == book->held_count) {
+        if (i == book->held_size) {
+            const uint32_t size = i ? i * 2 : 16;
+            struct story_held *grown = realloc(book->held, size * sizeof(*grown));
+            if (!grown)
+                return false;
+            book->held = grown;
+            book->held_size = size;
+        }
+        const size_t room = rec->used + strlen(code) + 1;
+        if (!log_rec_begin(&told, room) || !log_rec_copy(&told, rec)) {
+            log_rec_finish(&told);
+            return false;
+        }
+        told.code_name = log_rec_text(&told, code, strlen(code));
+        told.code = with.code;
+        book->held[book->held_count++] = (struct story_held){ .rec = told };
+    } else if (since_ns && book->held[i].since_ns == since_ns) {
+        return true;
+    }
+    book->held[i].count += count;
+    book->held[i].since_ns = since_ns;
+    return true;
+}
+
+uint64_t story_held_like(const struct story_book *book, const struct story *s)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < book->held_count; i++)
+        count += same_place(&book->held[i].rec, &s->raised) ? book->held[i].count : 0;
+    return count;
+}
+
+const char *story_times(uint64_t times, bool more, char out[48])
+{
+    out[0] = '\0';
+    if (times > 1)
+        snprintf(out, 48, "%s%" PRIu64 " times", more ? "at least " : "", times);
+    return out;
+}
+
 bool story_book_add(struct story_book *book, const struct log_rec *rec)
 {
-    if (!rec->id.seq)
-        return true;
+    char code[64];
+
+    if (!rec->id.seq) {
+        const uint64_t held = story_held_of(rec, code);
+        return !held || add_held(book, rec, held, code);
+    }
     struct story *s = get(book, rec->id);
     if (!s)
         return false;
@@ -390,6 +474,9 @@ void story_book_finish(struct story_book *book)
         free(s->hop_text);
         free(s);
     }
+    for (uint32_t i = 0; i < book->held_count; i++)
+        log_rec_finish(&book->held[i].rec);
+    free(book->held);
     free(book->all);
     free(book->hash);
     *book = (struct story_book){ 0 };
