@@ -72,12 +72,17 @@ struct petrel_heap {
     struct petrel_block *blocks;
     uint8_t *cpu;
     uint64_t size_B, free_B;
+    umdRecordId corrupt;        /* seq not 0: the list does not add up; it is left as it is, and gives out nothing more */
 };
 struct petrel_heap_stats { uint64_t free_B, largest_B; uint32_t holes, blocks; };
 umdStatus petrel_heap_init(struct petrel_heap *heap, const char *name, struct hw_aperture aperture);
 void petrel_heap_fini(struct petrel_heap *heap);
-/** from_top: for small driver-owned pages, so that they do not split the space buffers come from. */
+/**
+ * from_top: for small driver-owned pages, so that they do not split the space buffers come from. UMD_ERR_MEM_FRAGMENTED, _ALLOC_FAILED,
+ * _HOST_ALLOC_FAILED; _CORRUPT now and from then on where the list of blocks does not add up.
+ */
 umdStatus petrel_heap_alloc(struct petrel_heap *heap, uint64_t size_B, uint64_t align_B, bool from_top, struct petrel_block **block_out);
+/** A block that does not fit into the list stays where it is; the next allocation says so. NULL is fine. */
 void petrel_heap_free(struct petrel_heap *heap, struct petrel_block *block);
 void petrel_heap_get_stats(struct petrel_heap *heap, struct petrel_heap_stats *stats_out);
 
@@ -92,7 +97,7 @@ struct petrel_bo {
 static inline struct petrel_bo *petrel_bo_of(struct drm_gem_object *obj) { return (struct petrel_bo *)(void *)obj; }
 /* Bits 40 to 56 the handle, 57 to 62 a count that tells a handle's buffers apart; the offset stays positive as an off_t. */
 static inline uint64_t petrel_bo_offset(const struct petrel_bo *bo, uint32_t handle) { return (uint64_t)(bo->map_id & 0x3f) << 57 | (uint64_t)handle << 40; }
-struct petrel_bo *petrel_bo_create(struct petrel_device *dev, uint64_t size_B, bool system, bool cpu_visible, bool from_top, uint64_t align_B);
+int petrel_bo_create(struct petrel_device *dev, uint64_t size_B, bool system, bool cpu_visible, bool from_top, uint64_t align_B, struct petrel_bo **bo_out);
 
 /* ---- Address spaces ---- */
 
@@ -135,6 +140,7 @@ struct petrel_job {
     uint32_t ring_at;               /* in flight: where its indirect buffers are in the ring */
     uint64_t id, queue_id, context_id, cmdbuf_id, seq;
     uint64_t submit_ns, start_ns, progress_ns, end_ns, progress_base, progress;
+    uint64_t walk;                  /* number of the last walk of a wait's report that came by here */
     uint64_t pause_ns;              /* longest time from one look that found progress to the next */
     bool waiting, irq_lost, started;
     int error;                      /* set before the end: what it will end with */
@@ -227,7 +233,7 @@ struct petrel_device {
     struct petrel_file *files;
     struct petrel_queue *queues;
     struct petrel_zombie *zombies;
-    uint64_t next_job, turn;
+    uint64_t next_job, turn, walks;
     _Atomic(bool) unresolved;       /* some job waits for a point that nothing was submitted for */
     _Atomic(int32_t) lost_code;
     umdErrorDetail lost_record;
@@ -323,6 +329,9 @@ bool petrel_check_lost_quietly(struct petrel_device *dev);
 /** The same of less than the code usually is. */
 #define PETREL_RAISE_MILD(detail_out_, context_id_, cause_, severity_, code_, fmt_, ...) \
     PETREL_RAISE_BY(UMD_FAIL_MILD(code_, severity_, cause_, fmt_, ##__VA_ARGS__), detail_out_, context_id_, code_)
+/** The same with the advice of this occurrence, of which the severity is a part. */
+#define PETREL_RAISE_ADVISED(detail_out_, context_id_, cause_, advice_, code_, fmt_, ...) \
+    PETREL_RAISE_BY(UMD_FAIL_ADVISED_AT(UMD_SITE_LEVEL_AT_RUN_TIME, code_, advice_, cause_, fmt_, ##__VA_ARGS__), detail_out_, context_id_, code_)
 #define PETREL_RAISE_BY(raise_, detail_out_, context_id_, code_)                    \
     do {                                                                            \
         uint64_t raise_context_ = umd_record_get_context();                         \

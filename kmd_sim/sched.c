@@ -113,11 +113,18 @@ void petrel_queue_cancel_locked(struct petrel_queue *queue, struct petrel_after 
     assert(!queue->open || queue->state != DRM_PETREL_QUEUE_OK);
     if (!job)
         return;
-    const umdSeverity severity = queue->open ? umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity : UMD_SEVERITY_INFO;
-    const char *reason = !queue->open ? "queue_destroyed" : queue->state == DRM_PETREL_QUEUE_CANCELLED ? "queue_cancelled" : "context_banned";
-    PETREL_RAISE_MILD(&record, queue->context_id, queue->open ? queue->record.id : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
-                      "queue=%u first_job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " started=%d reason=%s", queue->id, job->id, queue->pending.count,
-                      job->cmdbuf_id, job->started, reason);
+    const bool banned = queue->open && queue->state != DRM_PETREL_QUEUE_CANCELLED;
+    const char *reason = !queue->open ? "queue_destroyed" : banned ? "context_banned" : "queue_cancelled";
+    umdAdvice advice = umdStatusAdvice(UMD_ERR_EXEC_CANCELLED); /* a cancelled queue takes the work when it is submitted again, a banned one nothing */
+    if (banned)
+        advice = umd_advice_do(UMD_ERR_EXEC_CANCELLED, UMD_ACTION_REBUILD_CONTEXT);
+    else if (!queue->open)
+        advice = umd_advice_do(UMD_ERR_EXEC_CANCELLED, UMD_ACTION_NONE);
+    if (!queue->open)
+        advice.severity = UMD_SEVERITY_INFO;
+    PETREL_RAISE_ADVISED(&record, queue->context_id, queue->open ? queue->record.id : (umdRecordId){0}, advice, UMD_ERR_EXEC_CANCELLED,
+                         "queue=%u first_job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " started=%d reason=%s", queue->id, job->id, queue->pending.count,
+                         job->cmdbuf_id, job->started, reason);
     end_pending_locked(queue, &record, after);
 }
 
@@ -229,8 +236,8 @@ static void dep_failed_locked(struct petrel_job *job, struct dma_fence *inner, s
     const umdSeverity severity = asked ? UMD_SEVERITY_WARN : umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity;
     PETREL_RAISE_MILD(&record, job->context_id, root ? root->record.id : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
                       "queue=%" PRIu64 " job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " reason=dependency_failed root_job=%" PRIu64 " root_queue=%" PRIu64
-                      " root_error=%d", job->queue_id, job->id, queue->pending.count, job->cmdbuf_id, root ? root->id : 0, root ? root->queue_id : 0,
-                      inner->error);
+                      " root_error=%d submit_ns=%" PRIu64 " start_ns=0 progress_ns=0", job->queue_id, job->id, queue->pending.count, job->cmdbuf_id,
+                      root ? root->id : 0, root ? root->queue_id : 0, inner->error, job->submit_ns);
     petrel_queue_stop_locked(queue, &record);
     petrel_event_job_locked(job, DRM_PETREL_EVENT_CANCELLED, 0, &record);
     end_pending_locked(queue, &record, after);

@@ -47,8 +47,7 @@ static struct petrel_pt *pt_create(struct petrel_vm *vm, bool has_children)
         umd_free(pt);
         return NULL;
     }
-    pt->page = petrel_bo_create(vm->dev, PETREL_PAGE_SIZE, false, false, true, PETREL_PAGE_SIZE);
-    if (!pt->page) {
+    if (petrel_bo_create(vm->dev, PETREL_PAGE_SIZE, false, false, true, PETREL_PAGE_SIZE, &pt->page)) {
         umd_free(pt->children);
         umd_free(pt);
         return NULL;

@@ -29,8 +29,11 @@ void petrel_heap_fini(struct petrel_heap *heap)
 {
     if (!heap->blocks)
         return;
-    assert(!heap->blocks->next && !heap->blocks->used);
-    umd_free(heap->blocks);
+    assert(heap->corrupt.seq || (!heap->blocks->next && !heap->blocks->used));
+    for (struct petrel_block *b = heap->blocks, *next; b; b = next) {
+        next = b->next && b->next->prev == b ? b->next : NULL; /* as far as the list can be trusted */
+        umd_free(b);
+    }
     heap->blocks = NULL;
     umd_mutex_fini(&heap->lock);
 }
@@ -53,6 +56,47 @@ void petrel_heap_get_stats(struct petrel_heap *heap, struct petrel_heap_stats *s
     umd_mutex_unlock(&heap->lock);
 }
 
+/* ---- The bookkeeping's own soundness ---- */
+
+/* What does not add up: what should be there, and what is. check NULL: all is well. */
+struct flaw { const char *check; uint64_t expected, found; };
+
+/* The block between its neighbours, or at the end of the heap. */
+static struct flaw flaw_of_locked(const struct petrel_heap *heap, const struct petrel_block *b, bool used)
+{
+    const uint64_t start = b->prev ? b->prev->start + b->prev->size_B : 0, end = b->next ? b->next->start : heap->size_B;
+    const uint64_t free_B = heap->free_B + (used ? b->size_B : 0), least_B = used ? 0 : b->size_B;
+    if ((b->prev ? b->prev->next : heap->blocks) != b || (b->next && b->next->prev != b))
+        return (struct flaw){"links", 1, 0};
+    if (b->used != used)
+        return (struct flaw){"used", used, b->used};
+    if (b->start != start)
+        return (struct flaw){"start", start, b->start};
+    if (b->start + b->size_B != end)
+        return (struct flaw){"end", end, b->start + b->size_B};
+    if (free_B > heap->size_B || free_B < least_B)
+        return (struct flaw){"free_B", free_B < least_B ? least_B : heap->size_B, free_B};
+    return (struct flaw){0};
+}
+
+/* The heap is all contexts': what helps is a new start of the device. */
+static umdAdvice corrupt_advice(void)
+{
+    umdAdvice advice = umd_advice_do(UMD_ERR_MEM_CORRUPT, UMD_ACTION_RESET_DEVICE);
+    advice.scope = UMD_SCOPE_DEVICE;
+    return advice;
+}
+
+static umdStatus corrupt_locked(struct petrel_heap *heap, const struct petrel_block *b, const char *op, const struct flaw *f)
+{
+    umdStatus st = UMD_FAIL_ADVISED(UMD_ERR_MEM_CORRUPT, corrupt_advice(), (umdRecordId){0},
+                                    "heap=%s op=%s check=%s expected=0x%" PRIx64 " found=0x%" PRIx64 " block=0x%" PRIx64 " block_B=%" PRIu64
+                                    " free_B=%" PRIu64 " total_B=%" PRIu64, heap->name, op, f->check, f->expected, f->found, b->start, b->size_B,
+                                    heap->free_B, heap->size_B);
+    heap->corrupt = umd_record_current();
+    return st;
+}
+
 /* Where in a free block the range would go; UINT64_MAX: nowhere. */
 static uint64_t place(const struct petrel_block *b, uint64_t size_B, uint64_t align_B, bool from_top)
 {
@@ -64,7 +108,7 @@ static uint64_t place(const struct petrel_block *b, uint64_t size_B, uint64_t al
     return at + size_B <= b->start + b->size_B ? at : UINT64_MAX;
 }
 
-static struct petrel_block *find_locked(struct petrel_heap *heap, uint64_t size_B, uint64_t align_B, bool from_top, uint64_t *at_out)
+static struct petrel_block *find_fit_locked(struct petrel_heap *heap, uint64_t size_B, uint64_t align_B, bool from_top, uint64_t *at_out)
 {
     struct petrel_block *found = NULL;
     for (struct petrel_block *b = heap->blocks; b; b = b->next) {
@@ -77,6 +121,14 @@ static struct petrel_block *find_locked(struct petrel_heap *heap, uint64_t size_
             break;
     }
     return found;
+}
+
+static struct petrel_block *find_locked(struct petrel_heap *heap, uint64_t size_B, uint64_t align_B, bool from_top, uint64_t *at_out)
+{
+    struct petrel_block *b = find_fit_locked(heap, size_B, align_B, from_top, at_out);
+    if (!b && align_B > PETREL_PAGE_SIZE) /* small pages will do */
+        b = find_fit_locked(heap, size_B, PETREL_PAGE_SIZE, from_top, at_out);
+    return b;
 }
 
 /* Cuts [at, at + size) out of a free block with the spare blocks that the caller brought. */
@@ -112,11 +164,10 @@ static umdStatus fail_locked(struct petrel_heap *heap, uint64_t size_B, uint64_t
     struct petrel_heap_stats stats;
     stats_locked(heap, &stats);
     bool fragmented = stats.free_B >= size_B && !injected;
-    umdStatus st = UMD_FAIL(fragmented ? UMD_ERR_MEM_FRAGMENTED : UMD_ERR_MEM_ALLOC_FAILED,
+    const umdStatus code = fragmented ? UMD_ERR_MEM_FRAGMENTED : UMD_ERR_MEM_ALLOC_FAILED;
+    return UMD_FAIL_ADVISED(code, umd_advice_fit(code, stats.largest_B & ~(uint64_t)(PETREL_PAGE_SIZE - 1)), (umdRecordId){0},
                             "heap=%s size_B=%" PRIu64 " align_B=%" PRIu64 " total_B=%" PRIu64 " free_B=%" PRIu64 " largest_B=%" PRIu64
                             " holes=%u blocks=%u", heap->name, size_B, align_B, heap->size_B, stats.free_B, stats.largest_B, stats.holes, stats.blocks);
-    umd_record_set_largest_fit(stats.largest_B & ~(uint64_t)(PETREL_PAGE_SIZE - 1));
-    return st;
 }
 
 umdStatus petrel_heap_alloc(struct petrel_heap *heap, uint64_t size_B, uint64_t align_B, bool from_top, struct petrel_block **block_out)
@@ -132,10 +183,14 @@ umdStatus petrel_heap_alloc(struct petrel_heap *heap, uint64_t size_B, uint64_t 
         return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
     }
     umd_mutex_lock(&heap->lock);
-    struct petrel_block *b = find_locked(heap, size_B, align_B, from_top, &at);
-    if (!b && align_B > PETREL_PAGE_SIZE) /* small pages will do */
-        b = find_locked(heap, size_B, PETREL_PAGE_SIZE, from_top, &at);
-    if (b)
+    struct petrel_block *b = heap->corrupt.seq ? NULL : find_locked(heap, size_B, align_B, from_top, &at);
+    const struct flaw flaw = b ? flaw_of_locked(heap, b, false) : (struct flaw){0};
+    if (heap->corrupt.seq)
+        st = UMD_FAIL_ADVISED(UMD_ERR_MEM_CORRUPT, corrupt_advice(), heap->corrupt, "heap=%s op=alloc size_B=%" PRIu64 " reason=corrupt_before", heap->name,
+                              size_B);
+    else if (flaw.check)
+        st = corrupt_locked(heap, b, "alloc", &flaw);
+    else if (b)
         *block_out = carve_locked(heap, b, at, size_B, spare);
     else
         st = fail_locked(heap, size_B, align_B, false);
@@ -154,12 +209,29 @@ static struct petrel_block *merge_locked(struct petrel_block *a, struct petrel_b
     return b;
 }
 
+/* Nobody is there to return a failure to: the next allocation does. */
+static bool free_is_sound_locked(struct petrel_heap *heap, const struct petrel_block *block)
+{
+    const struct flaw flaw = flaw_of_locked(heap, block, true);
+    if (!flaw.check)
+        return true;
+    umd_record_scope_begin();
+    umdStatus st = corrupt_locked(heap, block, "free", &flaw);
+    UMD_ABSORB(st, "the block stays taken, and each allocation from now on fails because of it");
+    umd_record_scope_end();
+    return false;
+}
+
 void petrel_heap_free(struct petrel_heap *heap, struct petrel_block *block)
 {
     struct petrel_block *gone[2] = {NULL, NULL};
     if (!block)
         return;
-    assert(block->used);
+    umd_mutex_lock(&heap->lock);
+    const bool sound = !heap->corrupt.seq && free_is_sound_locked(heap, block);
+    umd_mutex_unlock(&heap->lock);
+    if (!sound)
+        return;
     if (madvise(heap->cpu + block->start, block->size_B, MADV_REMOVE) != 0)
         memset(heap->cpu + block->start, 0, block->size_B);
     umd_mutex_lock(&heap->lock);
@@ -185,22 +257,38 @@ static void bo_free(struct drm_gem_object *obj)
 
 static const struct drm_gem_ops bo_ops = {.free = bo_free};
 
-struct petrel_bo *petrel_bo_create(struct petrel_device *dev, uint64_t size_B, bool system, bool cpu_visible, bool from_top, uint64_t align_B)
+int petrel_bo_create(struct petrel_device *dev, uint64_t size_B, bool system, bool cpu_visible, bool from_top, uint64_t align_B, struct petrel_bo **bo_out)
 {
     struct petrel_bo *bo = umd_alloc(sizeof(*bo));
     if (!bo)
-        return NULL;
+        return -ENOMEM;
     drm_gem_init(&bo->base, &bo_ops, size_B);
     bo->dev = dev;
     bo->heap = system ? &dev->sysmem : &dev->vram;
     bo->system = system;
     bo->cpu_visible = cpu_visible;
     bo->map_id = cpu_visible ? atomic_fetch_add(&dev->next_map_id, 1) : 0;
-    if (petrel_heap_alloc(bo->heap, size_B, align_B, from_top, &bo->block) < 0) {
+    umdStatus st = petrel_heap_alloc(bo->heap, size_B, align_B, from_top, &bo->block);
+    if (st < 0) {
         umd_free(bo);
-        return NULL;
+        return -umdStatusErrno(st);
     }
-    return bo;
+    *bo_out = bo;
+    return 0;
+}
+
+/* A fault of ours: the size of the block that the next allocation would be cut from is overwritten. */
+static void corrupt_injected(struct petrel_heap *heap, uint64_t size_B, uint64_t align_B)
+{
+    struct umd_fault_hit hit;
+    uint64_t at;
+    if (!umd_fault(UMD_FAULT_KMD_VRAM_CORRUPT, (struct umd_fault_where){0}, &hit))
+        return;
+    umd_mutex_lock(&heap->lock);
+    struct petrel_block *b = find_locked(heap, size_B, align_B, false, &at);
+    if (b)
+        b->size_B += PETREL_PAGE_SIZE;
+    umd_mutex_unlock(&heap->lock);
 }
 
 static int gem_injected(struct petrel_device *dev, uint64_t size_B, uint64_t align_B)
@@ -227,15 +315,19 @@ int petrel_gem_create_ioctl(struct drm_file *drm, void *data)
     const bool system = place_flags == DRM_PETREL_GEM_SYSTEM;
     const uint64_t heap_B = system ? dev->sysmem.size_B : dev->vram.size_B;
     if (args->size_B == 0 || args->size_B > heap_B)
-        return UMD_FAIL_ERRNO(UMD_ERR_MEM_SIZE, "field=size_B value=%" PRIu64 " max=%" PRIu64, (uint64_t)args->size_B, heap_B);
+        return -umdStatusErrno(UMD_FAIL_ADVISED(UMD_ERR_MEM_SIZE, umd_advice_fit(UMD_ERR_MEM_SIZE, heap_B), (umdRecordId){0},
+                                                "field=size_B value=%" PRIu64 " max=%" PRIu64, (uint64_t)args->size_B, heap_B));
     const uint64_t size_B = (args->size_B + PETREL_PAGE_SIZE - 1) & ~(uint64_t)(PETREL_PAGE_SIZE - 1);
     const uint64_t align_B = size_B >= 1ull << PETREL_HUGE_SHIFT ? 1ull << PETREL_HUGE_SHIFT : PETREL_PAGE_SIZE;
     ret = system ? 0 : gem_injected(dev, size_B, align_B);
     if (ret)
         return ret;
-    struct petrel_bo *bo = petrel_bo_create(dev, size_B, system, args->flags & DRM_PETREL_GEM_CPU_VISIBLE, false, align_B);
-    if (!bo)
-        return -ENOMEM;
+    if (!system)
+        corrupt_injected(&dev->vram, size_B, align_B);
+    struct petrel_bo *bo;
+    ret = petrel_bo_create(dev, size_B, system, args->flags & DRM_PETREL_GEM_CPU_VISIBLE, false, align_B, &bo);
+    if (ret)
+        return ret;
     uint32_t handle = 0;
     ret = drm_gem_handle_create(drm, &bo->base, &handle);
     if (ret) {

@@ -29,31 +29,57 @@ bool petrel_wait_step(struct drm_device *drm, uint64_t budget_ns)
     return !atomic_load(&dev->lost_code) || atomic_load(&dev->ticks_running);
 }
 
-/* The job that a job waits for, at the far end. 0: something that was never submitted. Bounded: dependencies may form a cycle. */
-static uint64_t root_job_locked(struct petrel_job *job)
+/* What a job waits for, at the far end. job 0: something that was never submitted. */
+struct root { uint64_t job, queue, cycle_job; uint32_t hops; };
+
+static struct petrel_job *head_of(struct petrel_job *job)
 {
-    for (int hops = 0; job && hops < 64; hops++) {
-        struct petrel_job *head = job->state == PETREL_JOB_PENDING && job->queue ? job->queue->pending.first : job;
-        if (head->state != PETREL_JOB_PENDING || head->dep_next == head->dep_count)
-            return head->id;
-        struct drm_sync_ref *ref = &head->deps[head->dep_next];
-        if (!ref->resolved)
-            return 0;
-        job = ref->fence ? petrel_job_of(dma_fence_inner(ref->fence)) : NULL;
-    }
-    return 0;
+    return job->state == PETREL_JOB_PENDING && job->queue ? job->queue->pending.first : job;
 }
 
-static enum drm_petrel_stage stage_locked(struct petrel_job *job, uint64_t *root_out)
+/* The job that the first job of a queue waits for now; NULL: none is known. */
+static struct petrel_job *awaited_locked(const struct petrel_job *head)
+{
+    const struct drm_sync_ref *ref = &head->deps[head->dep_next];
+    return ref->resolved && ref->fence ? petrel_job_of(dma_fence_inner(ref->fence)) : NULL;
+}
+
+/*
+ * From the first job of the queue to what it waits for, and so on, however long the way is: each job is marked with the number of the walk, so
+ * that it ends at work that may go on, at a point that nothing was submitted for, or where it has been before, which is a cycle.
+ */
+static struct root root_locked(struct petrel_job *job)
+{
+    const uint64_t walk = ++job->dev->walks;
+    struct root root = {0};
+    umd_mutex_assert_held(&job->dev->sched_lock);
+    for (; job; root.hops++) {
+        struct petrel_job *head = head_of(job);
+        const bool blocked = head->state == PETREL_JOB_PENDING && head->dep_next < head->dep_count;
+        job = blocked ? awaited_locked(head) : NULL;
+        if (blocked && head->walk != walk) {
+            head->walk = walk;
+            continue;
+        }
+        root.job = head->id;
+        root.queue = head->queue_id;
+        root.cycle_job = blocked && job ? job->id : 0;
+        return root;
+    }
+    return root;
+}
+
+static enum drm_petrel_stage stage_locked(struct petrel_job *job, struct root *root_out)
 {
     struct petrel_device *dev = job->dev;
     if (job->state == PETREL_JOB_DONE)
         return job->irq_lost ? DRM_PETREL_STAGE_SIGNAL_LOST : DRM_PETREL_STAGE_DONE;
     if (job->state == PETREL_JOB_PENDING) {
-        struct petrel_job *head = job->queue->pending.first;
-        const bool blocked = head->dep_next < head->dep_count;
-        *root_out = blocked ? root_job_locked(job) : 0;
-        return blocked ? DRM_PETREL_STAGE_DEPENDENCY : DRM_PETREL_STAGE_QUEUED;
+        const struct petrel_job *head = head_of(job);
+        if (head->dep_next == head->dep_count)
+            return DRM_PETREL_STAGE_QUEUED;
+        *root_out = root_locked(job);
+        return root_out->cycle_job ? DRM_PETREL_STAGE_CYCLE : DRM_PETREL_STAGE_DEPENDENCY;
     }
     struct petrel_ring *ring = &dev->rings[job->queue->engine];
     if (ring->inflight.first != job || petrel_ring_read64(ring, PETREL_RING_JOB) != job->id)
@@ -73,9 +99,12 @@ static struct petrel_job *report(struct petrel_device *dev, const struct drm_syn
     if (!job)
         return NULL;
     umd_mutex_lock(&dev->sched_lock);
-    uint64_t root = 0;
+    struct root root = {0};
     args->stage = stage_locked(job, &root);
-    args->root_job = root;
+    args->root_job = root.job;
+    args->root_queue = root.queue;
+    args->cycle_job = root.cycle_job;
+    args->hops = root.hops;
     args->job_id = job->id;
     args->queue_id = job->queue_id;
     args->submit_ns = job->submit_ns;
@@ -142,7 +171,7 @@ int petrel_wait_ioctl(struct drm_file *drm, void *data)
     struct petrel_device *dev = petrel_device_of(drm->dev);
     const uint32_t known = DRM_PETREL_WAIT_ALL | DRM_PETREL_WAIT_DEVICE_CLOCK;
     KMD_FIELD(args->flags & ~known, "field=flags value=0x%x known=0x%x", args->flags, known);
-    KMD_FIELD(args->pad, "field=pad value=%u", args->pad);
+    KMD_FIELD(args->pad || args->pad2, "field=pad value=%u", args->pad ? args->pad : args->pad2);
     KMD_FIELD(args->sync_count == 0 || args->sync_count > PETREL_SYNCS_MAX, "field=sync_count value=%u max=%u", args->sync_count, PETREL_SYNCS_MAX);
     struct drm_sync_ref refs[PETREL_SYNCS_MAX] = {0};
     struct drm_wait wait = {

@@ -264,7 +264,8 @@ static umdStatus context_destroy(umdContext handle)
     struct umd_object *obj;
 
     if (own_callbacks(handle.id))
-        return UMD_FAIL(UMD_ERR_CTX_BUSY, "context=0x%" PRIx64 " reason=\"called from the callback of this context\"", handle.id);
+        return UMD_FAIL_ADVISED(UMD_ERR_CTX_BUSY, umd_advice_do(UMD_ERR_CTX_BUSY, UMD_ACTION_SKIP), (umdRecordId){ 0 },
+                                "context=0x%" PRIx64 " reason=\"called from the callback of this context\"", handle.id);
     umdStatus st = umd_handle_close(handle.id, UMD_OBJ_CONTEXT, &obj);
     if (st < 0)
         return UMD_HOP(st);

@@ -13,7 +13,7 @@
 
 UMD_LOG_MODULE("umd.error");
 
-enum { EVENT_GRACE_NS = 200000000 };
+enum { EVENT_GRACE_NS = 200000000, WAIT_TEXT = 160 };
 
 /* ---- Completing a record ---- */
 
@@ -576,6 +576,28 @@ static void await_event(struct umd_stream *s, bool own, const umdErrorDetail *d)
     umd_mutex_unlock(&dev->state_lock);
 }
 
+/* "job=3 submit_ns=... ...": of what was waited for (B6). 0: not begun, or no such job. */
+static const char *times_of(const struct drm_petrel_wait *w, char text[WAIT_TEXT])
+{
+    text[0] = '\0';
+    umd_figures_append(text, WAIT_TEXT, "job=%" PRIu64 " submit_ns=%" PRIu64 " start_ns=%" PRIu64 " progress_ns=%" PRIu64, (uint64_t)w->job_id,
+                       (uint64_t)w->submit_ns, (uint64_t)w->start_ns, (uint64_t)w->progress_ns);
+    return text;
+}
+
+/* One record may be of all jobs that a queue had: these figures are of the awaited one. */
+static void add_times(umdErrorDetail *d, const struct drm_petrel_wait *w)
+{
+    umdFigure f;
+
+    if (umdErrorDetailFigure(d, "submit_ns", &f))
+        return;
+    if (!umdErrorDetailFigure(d, "job", &f))
+        add_figure(d, "job=%" PRIu64, (uint64_t)w->job_id);
+    add_figure(d, "submit_ns=%" PRIu64 " start_ns=%" PRIu64 " progress_ns=%" PRIu64, (uint64_t)w->submit_ns, (uint64_t)w->start_ns,
+               (uint64_t)w->progress_ns);
+}
+
 /* The fence's own record, completed with what the stream knows. */
 static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d, bool for_event)
 {
@@ -586,6 +608,7 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
     if (umd_stream_find_job(s, 0, point, &job))
         sc.job = &job;
     const umdErrorDetail before = *d;
+    add_times(d, w);
     complete(d, &sc);
     note_completed("failure", &before, d, w->job_id);
     umd_mutex_lock(&s->ctx->dev->state_lock);
@@ -617,13 +640,19 @@ static void drop_unless_told(umdErrorDetail *d)
         umd_record_drop(d, "what it came of is told in its place");
 }
 
-umdStatus umd_error_lost(struct umd_stream *s, umdStatus st)
+umdStatus umd_error_lost(struct umd_stream *s, const struct drm_petrel_wait *w, umdStatus st)
 {
-    umdErrorDetail d;
+    umdErrorDetail d, lost;
+    char text[WAIT_TEXT];
 
     if (!umd_record_export(&d))
         return st;
-    st = first_told(s);
+    st = umd_error_take_unread(s);
+    if (st == UMD_SUCCESS) { /* the loss itself, and what it ended here */
+        lost = s->ctx->dev->lost;
+        add_figure(&lost, "stream=%u %s", s->number, times_of(w, text));
+        st = umd_error_deliver(&lost);
+    }
     drop_unless_told(&d);
     return UMD_HOP(st);
 }
@@ -637,6 +666,7 @@ static bool has_reason(const umdErrorDetail *d, const char *reason)
 static umdStatus fell_with_context(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d)
 {
     struct umd_context *ctx = s->ctx;
+    char text[WAIT_TEXT];
 
     if (atomic_exchange(&ctx->failed_unread, false)) {
         umdStatus st = umd_error_deliver(&ctx->failed); /* no call has met it yet */
@@ -644,21 +674,22 @@ static umdStatus fell_with_context(struct umd_stream *s, const struct drm_petrel
         return UMD_HOP(st);
     }
     umd_record_drop(d, "the failure that it fell with is told, as the cause of this wait's");
-    return UMD_FAIL_FROM(UMD_ERR_EXEC_CANCELLED, ctx->failed.id, "stream=%u job=%" PRIu64 " because_of=%s", s->number, (uint64_t)w->job_id,
-                         umdStatusName(ctx->failed.code));
+    return UMD_FAIL_ADVISED(UMD_ERR_EXEC_CANCELLED, umd_advice_do(UMD_ERR_EXEC_CANCELLED, UMD_ACTION_REBUILD_CONTEXT), ctx->failed.id,
+                            "stream=%u because_of=%s %s", s->number, umdStatusName(ctx->failed.code), times_of(w, text));
 }
 
 umdStatus umd_error_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdStatus st, bool for_event)
 {
     struct umd_context *ctx = s->ctx;
+    char text[WAIT_TEXT];
     umdErrorDetail d;
 
     if (!umd_record_export(&d))
         return st;
     if (has_reason(&d, "reason=queue_destroyed") && (atomic_load(&s->dying) || atomic_load(&ctx->dying))) {
         st = umd_error_deliver(&d);
-        return UMD_FAIL_CAUSED(UMD_ERR_WAIT_INTERRUPTED, "stream=%u job=%" PRIu64 " object=%s reason=\"destroyed before it was done\"", s->number,
-                               (uint64_t)w->job_id, atomic_load(&ctx->dying) ? "context" : "stream");
+        return UMD_FAIL_CAUSED(UMD_ERR_WAIT_INTERRUPTED, "stream=%u object=%s reason=\"destroyed before it was done\" %s", s->number,
+                               atomic_load(&ctx->dying) ? "context" : "stream", times_of(w, text));
     }
     const bool fell = has_reason(&d, "reason=context_banned");
     const bool alone = !fell && !is_context_failure((umdStatus)d.code); /* nobody else fell with it */
@@ -708,6 +739,7 @@ static umdStatus code_of_stage(uint32_t stage)
     case DRM_PETREL_STAGE_RUNNING: return UMD_STATUS_TIMEOUT_PROGRESS;
     case DRM_PETREL_STAGE_STALLED: return UMD_ERR_WAIT_STALLED;
     case DRM_PETREL_STAGE_SIGNAL_LOST: return UMD_ERR_WAIT_SIGNAL_LOST;
+    case DRM_PETREL_STAGE_CYCLE: return UMD_ERR_WAIT_CYCLE;
     default: return UMD_ERR_WAIT_QUEUED;
     }
 }
@@ -718,14 +750,17 @@ umdStatus umd_error_timeout(struct umd_stream *s, const struct drm_petrel_wait *
     struct umd_job job;
     uint64_t point = ((const struct drm_petrel_sync *)(uintptr_t)w->syncs_ptr)->point;
     bool known = umd_stream_find_job(s, 0, point, &job);
+    char cycle[80] = "";
 
+    if (w->cycle_job)
+        umd_figures_append(cycle, sizeof(cycle), "root_queue=%" PRIu64 " cycle_job=%" PRIu64, (uint64_t)w->root_queue, (uint64_t)w->cycle_job);
     if (code == UMD_STATUS_TIMEOUT_PROGRESS) {
         UMD_LOG(UMD_LOG_DEBUG, "wait ended by time-out, job makes progress stream=%u job=%" PRIu64 " start_ns=%" PRIu64 " progress_ns=%" PRIu64
                 " progress=%" PRIu64, s->number, (uint64_t)w->job_id, (uint64_t)w->start_ns, (uint64_t)w->progress_ns, (uint64_t)w->progress);
         return code;
     }
     return UMD_FAIL(code, "stream=%u timeout_ns=%" PRIu64 " job=%" PRIu64 " queue=%" PRIu64 " root_job=%" PRIu64 " submit_ns=%" PRIu64
-                           " start_ns=%" PRIu64 " progress_ns=%" PRIu64 " progress=%" PRIu64 " kind=%s kernel=%s", s->number, timeout_ns,
+                           " start_ns=%" PRIu64 " progress_ns=%" PRIu64 " progress=%" PRIu64 " kind=%s kernel=%s hops=%u %s", s->number, timeout_ns,
                            (uint64_t)w->job_id, (uint64_t)w->queue_id, (uint64_t)w->root_job, (uint64_t)w->submit_ns, (uint64_t)w->start_ns,
-                           (uint64_t)w->progress_ns, (uint64_t)w->progress, known ? job.kind : "-", known && job.name[0] ? job.name : "-");
+                           (uint64_t)w->progress_ns, (uint64_t)w->progress, known ? job.kind : "-", known && job.name[0] ? job.name : "-", w->hops, cycle);
 }

@@ -23,8 +23,8 @@ void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *even
 void umd_error_await_loss(struct umd_device *dev);
 /** A fence of the stream failed; its record is the thread's open one. Value: what the call returns. */
 UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct drm_petrel_wait *wait, umdStatus st, bool for_event);
-/** A call failed, its record is the thread's open one, and the device is lost. Value: what the call returns. */
-UMD_MUST_CHECK umdStatus umd_error_lost(struct umd_stream *stream, umdStatus st);
+/** A wait failed, its record is the thread's open one, and the device is lost. Value: what the call returns. */
+UMD_MUST_CHECK umdStatus umd_error_lost(struct umd_stream *stream, const struct drm_petrel_wait *wait, umdStatus st);
 /**
  * The kernel driver refused work because the queue is banned or cancelled; its record is the thread's open one. The failure that did it may
  * still be on its way: the call that meets it returns the job's own code. No lock held.

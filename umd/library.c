@@ -274,7 +274,8 @@ umdStatus umdInit(const umdInitDesc *desc)
     if (st == UMD_SUCCESS && desc)
         st = take_desc(desc, &own);
     if (st == UMD_SUCCESS && umd_context_in_callback()) /* umdShutdown may hold the lock and wait for this callback */
-        st = UMD_FAIL(UMD_ERR_CTX_BUSY, "reason=\"called from an error callback\"");
+        st = UMD_FAIL_ADVISED(UMD_ERR_CTX_BUSY, umd_advice_do(UMD_ERR_CTX_BUSY, UMD_ACTION_SKIP), (umdRecordId){ 0 },
+                              "reason=\"called from an error callback\"");
     if (st < 0)
         return umd_api_exit(&call, st);
     library_lock();
@@ -322,7 +323,8 @@ umdStatus umdShutdown(void)
     if (st == UMD_SUCCESS)
         st = check_thread();
     if (st == UMD_SUCCESS && umd_context_in_callback())
-        st = UMD_FAIL(UMD_ERR_CTX_BUSY, "reason=\"called from an error callback\"");
+        st = UMD_FAIL_ADVISED(UMD_ERR_CTX_BUSY, umd_advice_do(UMD_ERR_CTX_BUSY, UMD_ACTION_SKIP), (umdRecordId){ 0 },
+                              "reason=\"called from an error callback\"");
     if (st < 0)
         return umd_api_exit(&call, st);
     library_lock();

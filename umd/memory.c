@@ -8,6 +8,7 @@
 
 #include "context.h"
 #include "error.h"
+#include "fault_plan.h"
 #include "library.h"
 #include "stream.h"
 
@@ -49,6 +50,7 @@ umdStatus umd_bo_create(struct umd_context *ctx, const struct umd_bo_desc *desc,
     struct umd_bo bo = { .size_B = round_up(desc->size_B, PAGE_B) };
     struct drm_petrel_gem_create c = { .size_B = bo.size_B, .flags = desc->gem_flags };
     uint64_t align_B = desc->alignment_B > PAGE_B ? desc->alignment_B : PAGE_B;
+    struct umd_fault_hit hit;
 
     assert(desc->size_B && !(align_B & (align_B - 1)));
     umdStatus st = umd_device_ioctl(ctx->dev, DRM_IOCTL_PETREL_GEM_CREATE, &c);
@@ -59,6 +61,8 @@ umdStatus umd_bo_create(struct umd_context *ctx, const struct umd_bo_desc *desc,
     if (bo.size_B >= HUGE_B && align_B < HUGE_B)
         align_B = HUGE_B; /* large pages */
     umd_mutex_lock(&ctx->mem_lock);
+    if (umd_fault(UMD_FAULT_UMD_VA_CORRUPT, (struct umd_fault_where){ .ctx = ctx->id }, &hit))
+        umd_va_scribble(&ctx->va);
     st = umd_va_alloc(&ctx->va, bo.size_B, align_B, &bo.va);
     umd_mutex_unlock(&ctx->mem_lock);
     if (st < 0)
@@ -292,7 +296,8 @@ static umdStatus check_alloc(struct umd_context *ctx, uint64_t size_B, uint64_t 
     if (flags & ~(UMD_MEM_HOST_VISIBLE | UMD_MEM_SYSTEM))
         return UMD_FAIL(UMD_ERR_PARAM_FLAGS, "argument=flags value=0x%x known=0x%x", flags, UMD_MEM_HOST_VISIBLE | UMD_MEM_SYSTEM);
     if (!size_B || size_B > limit_B)
-        return UMD_FAIL(UMD_ERR_MEM_SIZE, "size_B=%" PRIu64 " limit_B=%" PRIu64, size_B, limit_B);
+        return UMD_FAIL_ADVISED(UMD_ERR_MEM_SIZE, umd_advice_fit(UMD_ERR_MEM_SIZE, limit_B), (umdRecordId){ 0 }, "size_B=%" PRIu64 " limit_B=%" PRIu64,
+                                size_B, limit_B);
     if (alignment_B & (alignment_B - 1) || alignment_B > HUGE_B)
         return UMD_FAIL(UMD_ERR_MEM_ALIGNMENT, "alignment_B=%" PRIu64 " max_B=%d", alignment_B, HUGE_B);
     return UMD_SUCCESS;

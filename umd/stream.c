@@ -430,7 +430,9 @@ static umdStatus refused(struct umd_stream *s, umdStatus st)
         return UMD_HOP_AS(st, UMD_ERR_CTX_BANNED);
     if (st == UMD_ERR_EXEC_CANCELLED)
         return UMD_HOP(st);
-    return UMD_FAIL_CAUSED(UMD_ERR_SUBMIT_FAILED, "stream=%u queue=%u because_of=%s", s->number, s->queue_id, umdStatusName(st));
+    const umdRecordId cause = umd_record_take_cause();
+    return UMD_FAIL_ADVISED(UMD_ERR_SUBMIT_FAILED, umd_advice_of_cause(UMD_ERR_SUBMIT_FAILED, cause), cause, "stream=%u queue=%u because_of=%s",
+                            s->number, s->queue_id, umdStatusName(st));
 }
 
 /*
@@ -558,7 +560,7 @@ umdStatus umd_stream_wait(struct umd_stream *s, uint64_t point, uint64_t timeout
         return UMD_SUCCESS;
     }
     if (st < 0 && umd_device_is_lost(s->ctx->dev)) {
-        st = umd_error_lost(s, st);
+        st = umd_error_lost(s, &w, st);
         return UMD_HOP(st);
     }
     if (w.fence_error < 0) {

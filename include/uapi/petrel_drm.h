@@ -151,6 +151,7 @@ enum drm_petrel_stage {
     DRM_PETREL_STAGE_STALLED,       /**< running, no progress for an eighth of watchdog_ns, 1 ms, and twice its longest pause; or for watchdog_ns */
     DRM_PETREL_STAGE_SIGNAL_LOST,   /**< finished, its interrupt was lost (and recovered now) */
     DRM_PETREL_STAGE_DONE,
+    DRM_PETREL_STAGE_CYCLE,         /**< waits for work that waits, in the end, for itself: `root_job` for `cycle_job`, and that for `root_job` */
 };
 #define DRM_PETREL_WAIT_ALL (1u << 0)          /**< else any */
 #define DRM_PETREL_WAIT_DEVICE_CLOCK (1u << 1) /**< timeout is device time; else host CLOCK_MONOTONIC */
@@ -171,6 +172,10 @@ struct drm_petrel_wait {
     __u64 job_id, queue_id, root_job;                  /**< out: job that was waited for */
     __u64 submit_ns, start_ns, progress_ns, end_ns;    /**< out: device time */
     __u64 progress;                                    /**< out: workgroups or KiB completed by the job */
+    __u64 root_queue;    /**< out: queue of root_job */
+    __u64 cycle_job;     /**< out: of STAGE_CYCLE, else 0 */
+    __u32 hops;          /**< out: jobs that wait for one another from the awaited one on to root_job */
+    __u32 pad2;
 };
 
 /* Error events, by read(2) on the device file: whole events only; EAGAIN when there is none and O_NONBLOCK. */

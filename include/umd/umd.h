@@ -132,7 +132,7 @@ UMD_API UMD_MUST_CHECK umdStatus umdContextSetErrorCallback(umdContext context, 
 #define UMD_MEM_SYSTEM       (1u << 1) /**< placed in host memory, behind the link; implies HOST_VISIBLE */
 /**
  * alignment_B 0: 256. Memory reads zero.
- * Codes: UMD_ERR_MEM_SIZE, _ALIGNMENT, _ALLOC_FAILED, _FRAGMENTED, _VA_EXHAUSTED, UMD_ERR_RES_HANDLES, UMD_ERR_PARAM_FLAGS.
+ * Codes: UMD_ERR_MEM_SIZE, _ALIGNMENT, _ALLOC_FAILED, _FRAGMENTED, _VA_EXHAUSTED, _CORRUPT, UMD_ERR_RES_HANDLES, UMD_ERR_PARAM_FLAGS.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdMemAlloc(umdContext context, uint64_t size_B, uint64_t alignment_B, uint32_t flags, umdDevicePtr *ptr_out);
 /** ptr 0 is fine. Work submitted before must have finished with it: the call waits for all jobs of the context. Codes: UMD_ERR_MEM_POINTER, _DOUBLE_FREE. */

@@ -151,7 +151,7 @@ typedef enum umdStatus {
     UMD_ERR_CTX_BANNED = -2001,
     /** The library was initialised in the parent process and is used in a forked child. Create devices and contexts after fork, or exec a new program. */
     UMD_ERR_CTX_FORKED = -2002,
-    /** The object cannot be destroyed yet: others still depend on it. Destroy the dependants that the record counts first. */
+    /** The object cannot be destroyed yet: others still depend on it. Destroy the dependants that the record counts first; out of an error callback leave it, and call again when the callback has returned. */
     UMD_ERR_CTX_BUSY = -2003,
     /** Provisional. The process has as many contexts as it may. Destroy contexts that are no longer needed. */
     UMD_ERR_CTX_LIMIT = -2004,
@@ -165,7 +165,7 @@ typedef enum umdStatus {
     UMD_ERR_MEM_VA_EXHAUSTED = -2013,
     /** The host could not map the buffer (mappings or address space used up). Unmap buffers, or raise vm.max_map_count. */
     UMD_ERR_MEM_MAP_FAILED = -2014,
-    /** Provisional. The allocator's own bookkeeping does not add up. Save the log and report it; rebuild the context. */
+    /** The allocator's own bookkeeping does not add up. Save the log and report it; rebuild what the record's advice names, the context or the device. */
     UMD_ERR_MEM_CORRUPT = -2015,
     /** Provisional. The process has as much device memory as it may, though the device has more. Free memory or ask for a larger share; the record has limit and use. */
     UMD_ERR_MEM_QUOTA = -2016,
@@ -243,7 +243,7 @@ typedef enum umdStatus {
     UMD_ERR_WAIT_INTERRUPTED = -3025,
     /** Provisional. The wait's work was removed by a reset; the device works again. Rebuild the context and restart from the last checkpoint. */
     UMD_ERR_WAIT_RECOVERED = -3026,
-    /** Provisional. The awaited work waits, over other queues, for itself. Take out one of the waits that the record names. */
+    /** The wait timed out on work that waits, in the end, for itself: it can never run. Take out one of the waits that the record names; destroying a stream of the cycle ends it. */
     UMD_ERR_WAIT_CYCLE = -3027,
     /** Provisional. The wait timed out on work of another rank. Look at the log of the rank that the record names. */
     UMD_ERR_WAIT_RANK = -3028,

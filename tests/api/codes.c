@@ -166,6 +166,7 @@ void code_tell(const struct kmd_between *what)
     b->error = what->error;
     b->code = what->code;
     b->stage = what->stage;
+    b->cycle = what->cycle;
     b->no_devices = what->no_devices;
     b->va_end = what->va_end;
 }

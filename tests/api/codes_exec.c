@@ -22,6 +22,9 @@ CODE_CASE(UMD_ERR_SUBMIT_FAILED)
     provokes(umdMemset(f->stream, p, 1, 4, 4096), "because_of=UMD_ERR_UAPI_ARGUMENT");
     umdErrorDetail d = fx_detail();
     assert_true(fx_caused_by(&d, UMD_ERR_UAPI_ARGUMENT));
+    assert_int_equal(d.advice.action, UMD_ACTION_CHANGE_ARGUMENT); /* as the cause's: it would be refused again */
+    assert_int_equal(d.advice.count, 0);
+    assert_int_equal(umdStatusAdvice(d.code).action, UMD_ACTION_RETRY);
     code_tell(&(struct kmd_between){ 0 });
     assert_ok(umdMemset(f->stream, p, 1, 4, 4096)); /* nothing was queued, nothing is in the way */
     assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE));
@@ -97,6 +100,10 @@ CODE_CASE(UMD_ERR_EXEC_CANCELLED)
     assert_ok(umdStreamWaitEvent(f->stream, e));
     assert_ok(umdStreamDestroy(producer)); /* what waits for it will never be */
     provokes(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE), "reason=dependency_failed");
+    umdErrorDetail d = fx_detail();
+    assert_true(d.advice.action == UMD_ACTION_RETRY && d.advice.count == 1); /* the context is well */
+    fx_assert_figure(run->code, "submit_ns=", __FILE__, __LINE__);
+    fx_assert_figure(run->code, "progress_ns=", __FILE__, __LINE__);
     assert_ok(umdContextGetStatus(f->ctx));
 }
 
@@ -156,6 +163,27 @@ CODE_CASE(UMD_ERR_WAIT_DEPENDENCY)
     assert_ok(umdStreamWaitEvent(other, e));
     provokes(umdStreamSynchronize(other, 100000), "root_job=");
     assert_null(strstr(fx_detail().figures, "root_job=0 "));
+}
+
+/* Real, but made by the driver in between: umd.h lets nobody wait for what was not recorded yet. */
+CODE_CASE(UMD_ERR_WAIT_CYCLE)
+{
+    struct fx *f = code_up_between(run);
+    umdDevicePtr p = fx_alloc(f, 4096);
+    umdFigure root, cycle;
+
+    code_tell(&(struct kmd_between){ .cycle = true });
+    assert_ok(umdMemset(f->stream, p, 1, 4, 4096));
+    provokes(umdStreamSynchronize(f->stream, 1000000), "hops=");
+    umdErrorDetail d = fx_detail();
+    assert_int_equal(d.advice.action, UMD_ACTION_CHANGE_ARGUMENT);
+    assert_true(umdErrorDetailFigure(&d, "root_job", &root) && root.uint_value);
+    assert_true(umdErrorDetailFigure(&d, "cycle_job", &cycle) && cycle.uint_value && cycle.uint_value != root.uint_value);
+    fx_assert_figure(run->code, "submit_ns=", __FILE__, __LINE__);
+    assert_ok(umdStreamDestroy(f->stream)); /* which ends it */
+    assert_ok(umdStreamCreate(f->ctx, UMD_STREAM_COMPUTE, 0, &f->stream));
+    assert_ok(umdMemset(f->stream, p, 1, 4, 4096));
+    assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE));
 }
 
 /* An eighth of the watchdog's time without progress. A host that leaves us no time until the watchdog has acted gets another try. */
@@ -261,4 +289,7 @@ CODE_CASE(UMD_ERR_WAIT_INTERRUPTED)
     code_saw(run, w.st);
     assert_int_equal(w.detail.code, run->code);
     assert_non_null(strstr(w.detail.figures, "object=stream"));
+    assert_non_null(strstr(w.detail.figures, " submit_ns="));
+    assert_non_null(strstr(w.detail.figures, " start_ns="));
+    assert_non_null(strstr(w.detail.figures, " progress_ns="));
 }

@@ -124,6 +124,7 @@ CODE_CASE(UMD_ERR_MEM_SIZE)
 
     provokes(umdMemAlloc(f->ctx, 0, 0, 0, &p), "size_B=0");
     provokes(umdMemAlloc(f->ctx, (64u << 20) + 1, 0, 0, &p), "limit_B=67108864");
+    assert_int_equal(fx_detail().advice.largest_fit_B, 64u << 20);
     assert_int_equal(p, 42);
 }
 

@@ -155,6 +155,8 @@ CODE_CASE(UMD_ERR_CTX_BUSY)
     code_saw(run, x.st);
     assert_int_equal(x.detail.code, run->code);
     assert_non_null(strstr(x.detail.figures, "callback"));
+    assert_int_equal(x.detail.advice.action, UMD_ACTION_SKIP); /* in the callback no retry can help */
+    assert_int_equal(x.detail.advice.count, 0);
 }
 
 /* ---- Memory ---- */
@@ -210,6 +212,39 @@ CODE_CASE(UMD_ERR_MEM_VA_EXHAUSTED)
     assert_ok(umdMemAlloc(f->ctx, 8u << 20, 0, 0, &p));
     provokes(umdMemAlloc(f->ctx, 16u << 20, 0, 0, &p), "size_B=16777216");
     fx_assert_figure(run->code, "largest_B=", __FILE__, __LINE__);
+    umdErrorDetail d = fx_detail();
+    assert_true(d.advice.largest_fit_B && d.advice.largest_fit_B < 16u << 20);
+    assert_ok(umdMemAlloc(f->ctx, d.advice.largest_fit_B, 0, 0, &p)); /* the record does not lie */
+}
+
+/* The list of a context's addresses, overwritten: no more of them are given out, and a fresh context has its own. */
+CODE_CASE(UMD_ERR_MEM_CORRUPT)
+{
+    struct fx *f = code_up(run);
+    umdDevicePtr before = fx_alloc(f, 4096), p = 42;
+    umdContext fresh;
+
+    assert_ok(umd_fault_plan_set("umd.va.corrupt=1*fire"));
+    provokes(umdMemAlloc(f->ctx, 4096, 0, 0, &p), "list=addresses op=alloc check=end expected=0x");
+    umdErrorDetail d = fx_detail();
+    assert_true(d.advice.action == UMD_ACTION_REBUILD_CONTEXT && d.advice.scope == UMD_SCOPE_CONTEXT && d.advice.sticky);
+    assert_st(umdMemAlloc(f->ctx, 4096, 0, 0, &p), UMD_ERR_MEM_CORRUPT);
+    fx_assert_figure(run->code, "reason=corrupt_before", __FILE__, __LINE__);
+    umdErrorDetail again = fx_detail();
+    assert_true(again.cause.seq == d.id.seq);
+    assert_int_equal(p, 42);
+    assert_ok(umdMemFree(f->ctx, before));
+    assert_ok(umdContextCreate(f->dev, &fresh));
+    assert_ok(umdMemAlloc(fresh, 4096, 0, 0, &p));
+    assert_ok(umdContextDestroy(fresh));
+    /* The device's own list, which all contexts share: another scope, and other advice. */
+    assert_ok(umdContextCreate(f->dev, &fresh));
+    assert_ok(umd_fault_plan_set("kmd.vram.corrupt=1*fire"));
+    assert_st(umdMemAlloc(fresh, 4096, 0, 0, &p), UMD_ERR_MEM_CORRUPT);
+    fx_assert_figure(run->code, "heap=vram op=alloc check=end", __FILE__, __LINE__);
+    d = fx_detail();
+    assert_true(d.advice.action == UMD_ACTION_RESET_DEVICE && d.advice.scope == UMD_SCOPE_DEVICE);
+    assert_ok(umdContextDestroy(fresh));
 }
 
 CODE_CASE(UMD_ERR_MEM_MAP_FAILED)

@@ -15,6 +15,7 @@
 UMD_LOG_MODULE("kmd.between");
 
 static struct kmd_between told;
+static struct drm_petrel_queue_create client_queue; /* as the client asked for its last one */
 static const struct petrel_kmd_ops *real;
 
 __attribute__((visibility("default"))) struct kmd_between *kmd_between_state(void);
@@ -49,10 +50,43 @@ static int answer(void *arg)
     return told.error;
 }
 
+/*
+ * The client's job waits for a point that nothing was submitted for, and then a job of a queue of ours, which waits for the client's, is submitted
+ * for it: each waits for the other. Through the public API an event has to be recorded first, so that no program can do this.
+ */
+static int exec_in_a_cycle(struct petrel_file *file, struct drm_petrel_exec *e)
+{
+    struct drm_petrel_sync syncs[4], own[2];
+    struct drm_petrel_queue_create q = client_queue;
+    struct drm_syncobj_create c = { 0 };
+
+    q.error_ptr = 0;
+    if (e->sync_count != 1 || real->ioctl(file, DRM_IOCTL_PETREL_QUEUE_CREATE, &q) || real->ioctl(file, DRM_IOCTL_SYNCOBJ_CREATE, &c))
+        return -EINVAL;
+    memcpy(syncs, (const void *)(uintptr_t)e->syncs_ptr, sizeof(syncs[0]));
+    syncs[1] = (struct drm_petrel_sync){ .handle = c.handle, .point = 1 };
+    own[0] = (struct drm_petrel_sync){ .handle = syncs[0].handle, .point = syncs[0].point };
+    own[1] = (struct drm_petrel_sync){ .handle = c.handle, .point = 1, .flags = DRM_PETREL_SYNC_SIGNAL };
+    const uint64_t before = e->syncs_ptr;
+    e->syncs_ptr = (uint64_t)(uintptr_t)syncs;
+    e->sync_count = 2;
+    int ret = real->ioctl(file, DRM_IOCTL_PETREL_EXEC, e);
+    e->syncs_ptr = before;
+    e->sync_count = 1;
+    struct drm_petrel_exec other = { .queue_id = q.queue_id, .sync_count = 2, .syncs_ptr = (uint64_t)(uintptr_t)own };
+    return ret ? ret : real->ioctl(file, DRM_IOCTL_PETREL_EXEC, &other);
+}
+
 static int between_ioctl(struct petrel_file *file, unsigned long cmd, void *arg)
 {
     if (told.cmd && cmd == told.cmd)
         return answer(arg);
+    if (cmd == DRM_IOCTL_PETREL_QUEUE_CREATE)
+        client_queue = *(const struct drm_petrel_queue_create *)arg;
+    if (told.cycle && cmd == DRM_IOCTL_PETREL_EXEC) {
+        told.cycle = false;
+        return exec_in_a_cycle(file, arg);
+    }
     int ret = real->ioctl(file, cmd, arg);
     if (told.mute && cmd == DRM_IOCTL_PETREL_WAIT && !ret && ((struct drm_petrel_wait *)arg)->fence_error) {
         umdErrorDetail *d = (umdErrorDetail *)(uintptr_t)((struct drm_petrel_wait *)arg)->error_ptr;

@@ -18,6 +18,7 @@ struct kmd_between {
     umdStatus code;       /* and the record that goes with it; 0: none */
     uint32_t stage;       /* of a WAIT answered here */
     _Atomic(bool) mute;   /* read by the event thread, too: failed waits and events come without their records */
+    bool cycle;           /* the next job of the client waits for a job of another queue, which waits for it */
     bool no_devices;      /* the probe finds none */
     uint64_t va_end;      /* what INFO says of the address space; 0: the truth */
 };

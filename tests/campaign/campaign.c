@@ -48,6 +48,7 @@ static const struct fault_case fault_cases[] = {
     { UMD_FAULT_KMD_RING_FULL, "1*", 20 },
     { UMD_FAULT_KMD_VA_ALLOC, "1*", 8 },
     { UMD_FAULT_UMD_STREAM_CREATE, "1*", 3 },
+    { UMD_FAULT_UMD_VA_CORRUPT, "1*", 8 },
 };
 
 struct mix_args { umdDevicePtr dst, src; uint32_t a, n; };

@@ -119,11 +119,15 @@ for key, r in raised.items():
     for other in (of(run)[key], of(dis)[key]):
         same(r, other, "Timestamp", "SeverityText", "Resource")
         same(a, other["Attributes"], "petrel.code_name", "petrel.code", "petrel.context_id")
-        assert other["Body"].startswith(r["Body"].split(" ring=")[0]) # kernel and line may follow
+        assert other["Body"].startswith(r["Body"].split(" ring=")[0].split(" action=")[0]) # kernel and line may follow
     same(a, b, "petrel.figures")
     same(r, of(run)[key], "Body")
     same(r, of(dis)[key], "InstrumentationScope")
+    advice = {k: str(a["petrel.figures"].pop(k)) for k in ("action", "delay_ms", "count", "largest_fit_B") if k in a["petrel.figures"]}
     assert set(a["petrel.figures"]) <= set(c["petrel.figures"]) # at the end of a record more may be known
+    assert "action" in b and "action" in c # the advice stands beside the figures there
+    for k in advice:
+        assert c[k] == advice[k] == b[k], (k, advice)
     same(a, c, "thread.id", "code.function.name", "code.file.path", "code.line.number")
     assert c["end"] in ("delivered", "absorbed")
 PY
@@ -257,9 +261,11 @@ assert len(f) == 1 and f[0]["code_name"] == "UMD_ERR_HW_HANG" and f[0]["record"]
 assert " at mlp" in f[0]["kernel"] and "stream=" in f[0]["added"]
 told = any("ended UMD_ERR_HW_HANG: end=delivered" in l for l in open("run.log"))
 assert not told or f[0]["end"] == "delivered" and f[0]["hops"] and all(h["layer"] and h["line"] for h in f[0]["hops"])
-assert all(x["cause"] == r["first_cause"] and x["cause_found"] for x in r["records"] if x["code_name"] == "UMD_ERR_EXEC_CANCELLED")'
+assert all(x["cause"] == r["first_cause"] and x["cause_found"] for x in r["records"] if x["code_name"] == "UMD_ERR_EXEC_CANCELLED")
+assert all(x["advice"]["action"] == "rebuild_context" and x["advice"]["of"] == "record" for x in r["records"] if "reason=context_banned" in x["log"]["Body"])
+assert f[0]["advice"]["action"] == "rebuild_context" and f[0]["advice"]["of"] == ("record" if told else "table")'
     # What fell with it hangs below it; where it went, and the code at entry and exit of each layer.
-    says out_text '^`- \+[0-9.]+ s UMD_ERR_EXEC_CANCELLED \(-3011\)' 'figures .*cause=[0-9a-f]{8}:[0-9]+:1$'
+    says out_text '^`- \+[0-9.]+ s UMD_ERR_EXEC_CANCELLED \(-3011\)' 'figures .*cause=[0-9a-f]{8}:[0-9]+:1( action=rebuild_context)?$'
     ! grep -q 'ended UMD_ERR_HW_HANG: end=delivered' run.log || says out_text 'end +delivered to umd[A-Z]'
     [ "$(grep -c '^20' out_text)" -eq 1 ] || die "there is more than one tree"
     ul 0 errors --trace run.log

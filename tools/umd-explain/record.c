@@ -141,7 +141,10 @@ static void put_story(const struct story_book *book, const struct story *s)
         explain_paragraph("end", text);
     }
     if (info) {
-        snprintf(text, sizeof(text), "%s%s (umd-explain %s tells more)", umd_misuse_todo(s->added ? s->added : s->raised.message), info->todo, info->name);
+        char todo[160];
+        umd_advice_format(&s->advice, todo, sizeof(todo));
+        snprintf(text, sizeof(text), "%s%s (%s; umd-explain %s tells more)", umd_misuse_todo(s->added ? s->added : s->raised.message), info->todo, todo,
+                 info->name);
         explain_paragraph("next", text);
     }
 }

@@ -9,6 +9,7 @@
 #include "filter.h"
 #include "print.h"
 #include "record.h"
+#include "status.h"
 #include "story.h"
 
 #define DEPTH_MAX 24    /* deeper children are told as a count */
@@ -106,15 +107,12 @@ static void put_added(const char *prefix, const struct story *s)
 
 static void put_next(const char *prefix, const struct story *s)
 {
-    static const char *const action[] = { "nothing", "retry", "free memory, then retry", "change an argument", "skip the work",
-                                          "rebuild the context", "reset the device", "stop" };
-    char text[900];
+    char text[900], todo[160];
 
     if (!s->raised.code)
         return;
-    umdAdvice a = umdStatusAdvice((umdStatus)s->raised.code);
-    snprintf(text, sizeof(text), "%s%s%s%s%s", umd_misuse_todo(s->added ? s->added : s->raised.message), umdStatusTodo((umdStatus)s->raised.code), a.action <= UMD_ACTION_ABORT ? " (action: " : "",
-             a.action <= UMD_ACTION_ABORT ? action[a.action] : "", a.action <= UMD_ACTION_ABORT ? ")" : "");
+    umd_advice_format(&s->advice, todo, sizeof(todo));
+    snprintf(text, sizeof(text), "%s%s (%s)", umd_misuse_todo(s->added ? s->added : s->raised.message), umdStatusTodo((umdStatus)s->raised.code), todo);
     paragraph(prefix, "next", text);
 }
 
@@ -310,6 +308,18 @@ static struct json_object *hops_json(const struct story *s)
     return all;
 }
 
+static struct json_object *advice_json(const struct story *s)
+{
+    struct json_object *o = json_object_new_object();
+
+    json_add_text(o, "action", umd_action_word(s->advice.action));
+    json_add_number(o, "delay_ms", s->advice.delay_ms);
+    json_add_number(o, "count", s->advice.count);
+    json_add_number(o, "largest_fit_B", (int64_t)s->advice.largest_fit_B);
+    json_add_text(o, "of", s->advice_told ? "record" : "table");
+    return o;
+}
+
 static struct json_object *story_json(const struct errors *e, const struct story *s)
 {
     static const char *const end[] = { "open", "delivered", "absorbed", "swallowed" };
@@ -339,6 +349,7 @@ static struct json_object *story_json(const struct errors *e, const struct story
     if (s->raised.code) {
         json_add_text(o, "what", umdStatusString((umdStatus)s->raised.code));
         json_add_text(o, "next", umdStatusTodo((umdStatus)s->raised.code));
+        json_object_object_add(o, "advice", advice_json(s));
     }
     json_object_object_add(o, "hops", hops_json(s));
     json_object_object_add(o, "log", print_json_object(&s->raised, NULL));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "parse.h"
+#include "status.h"
 
 #define BLOCK_MAX (256u << 10)
 #define FIELD_B 16384u
@@ -45,9 +46,42 @@ static uint64_t number_behind(const char *text, const char *mark)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
+static void number_extra(struct log_rec *rec, const char *key, uint64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    log_rec_extra(rec, key, strlen(key), text, strlen(text));
+}
+
+/* "(action: retry, 3 times, 1 ms apart; largest size that fits: 4096 bytes)": the advice of this very record, as figures. */
+static void take_advice(struct log_rec *rec, const char *text)
+{
+    const char *at = text ? strstr(text, "(action: ") : NULL, *end = at ? strchr(at, ')') : NULL;
+    char one[160];
+
+    if (!end || (size_t)(end - at) >= sizeof(one) + 9)
+        return;
+    snprintf(one, sizeof(one), "%.*s", (int)(end - at - 9), at + 9);
+    for (umdAction a = UMD_ACTION_NONE; a <= UMD_ACTION_ABORT; a++) {
+        const size_t n = strlen(umd_action_text(a));
+        if (strncmp(one, umd_action_text(a), n) != 0 || (one[n] && !strchr(",;", one[n])))
+            continue;
+        const char *times = strstr(one + n, " times, ");
+        const uint64_t fit_B = number_behind(one, "fits: ");
+        log_rec_extra(rec, "action", 6, umd_action_word(a), strlen(umd_action_word(a)));
+        if (times)
+            number_extra(rec, "delay_ms", number_behind(times, " times, "));
+        if (times || strstr(one + n, ", once"))
+            number_extra(rec, "count", times ? strtoull(one + n + 2, NULL, 10) : 1);
+        if (fit_B)
+            number_extra(rec, "largest_fit_B", fit_B);
+    }
+}
+
 /* ---- Run log ---- */
 
-/* "CODE: sentence figures | where: call umdX, context N | next: ... | record ID"; what to do next is in the table of codes. */
+/* "CODE: sentence figures | where: call umdX, context N | next: ... (action: ...) | record ID"; the sentence is in the table of codes. */
 static void take_failure(struct log_rec *rec, const char *s, size_t message_n)
 {
     const char *where = s + message_n, *record = strstr(where, " | record "), *at;
@@ -60,6 +94,7 @@ static void take_failure(struct log_rec *rec, const char *s, size_t message_n)
         log_rec_extra(rec, "call", 4, at, n);
     if (record && log_id_parse(record + 10, strcspn(record + 10, " "), &rec->id))
         rec->pid = rec->id.pid;
+    take_advice(rec, where);
     log_rec_find_code(rec);
 }
 
@@ -261,6 +296,8 @@ static bool parse_block(struct log_rec *rec, const struct log_block *b, char *te
         rec->context_id = strtoull(text, NULL, 10);
     if (field(b, "hops", '\n', text))
         take_hops(rec, text);
+    if (field(b, "next", ' ', text))
+        take_advice(rec, text);
     if (field(b, "absorbed", ' ', text))
         log_rec_extra(rec, "reason", 6, text, strlen(text));
     if (field(b, "record", ' ', text))

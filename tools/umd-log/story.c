@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "status.h"
 #include "story.h"
 
 static uint32_t hash_of(const struct story_book *book, umdRecordId id)
@@ -118,6 +119,47 @@ static void take_cause(struct story *s, const struct log_rec *rec)
         s->cause = id;
 }
 
+/* "action=free_retry delay_ms=0 count=1 largest_fit_B=4096": what is to be done about this one. The later line knows better. */
+static void take_advice(struct story *s, const char *message)
+{
+    umdAdvice a = { 0 };
+    bool told = false;
+    umdFigure f;
+
+    while (umdFigureNext(&message, &f)) {
+        if (!strcmp(f.key, "action")) {
+            for (a.action = UMD_ACTION_NONE; a.action < UMD_ACTION_ABORT && strcmp(f.text, umd_action_word(a.action)) != 0; a.action++)
+                ;
+            told = strcmp(f.text, umd_action_word(a.action)) == 0; /* else of a newer library, or no advice */
+        } else if (!strcmp(f.key, "delay_ms")) {
+            a.delay_ms = (uint32_t)f.uint_value;
+        } else if (!strcmp(f.key, "count")) {
+            a.count = (uint32_t)f.uint_value;
+        } else if (!strcmp(f.key, "largest_fit_B")) {
+            a.largest_fit_B = f.uint_value;
+        }
+    }
+    if (!told)
+        return;
+    s->advice = a;
+    s->advice_told = true;
+}
+
+/* The same of a log for people. */
+static void take_advice_of(struct story *s, const struct log_rec *rec)
+{
+    static const char *const keys[] = { "action", "delay_ms", "count", "largest_fit_B" };
+    char text[160] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const char *value = log_rec_extra_of(rec, keys[i]);
+        if (value && n < sizeof(text))
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s=%s ", keys[i], value);
+    }
+    take_advice(s, text);
+}
+
 /* The raise itself; once more with "repeat=N" at the 1st, 10th, ... time that it was folded. */
 static bool take_raise(struct story *s, const struct log_rec *rec)
 {
@@ -132,6 +174,10 @@ static bool take_raise(struct story *s, const struct log_rec *rec)
     if (s->has_raised)
         return true;
     s->has_raised = true;
+    if (!s->advice_told) /* the end's counts, where that came before in another file */
+        take_advice(s, rec->message);
+    if (!s->advice_told)
+        take_advice_of(s, rec);
     return log_rec_copy(&s->raised, rec);
 }
 
@@ -215,8 +261,10 @@ static bool take_ended(struct story *s, const struct log_rec *rec)
 
 static bool take_end(struct story *s, const struct log_rec *rec)
 {
-    if (begins(rec->message, "ended "))
+    if (begins(rec->message, "ended ")) {
+        take_advice(s, rec->message);
         return take_ended(s, rec);
+    }
     if (begins(rec->message, "absorbed ")) {
         const char *why = strstr(rec->message, ": ");
         s->end = STORY_ABSORBED;
@@ -448,6 +496,8 @@ bool story_book_link(struct story_book *book)
     for (uint32_t i = 0; i < book->count; i++) {
         struct story *s = book->all[i];
         s->times = s->times ? s->times : 1;
+        if (!s->advice_told && s->raised.code)
+            s->advice = umdStatusAdvice((umdStatus)s->raised.code);
         book->errors += story_is_error(s);
         book->absorbed += s->end == STORY_ABSORBED;
         book->swallowed += s->end == STORY_SWALLOWED;

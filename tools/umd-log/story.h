@@ -23,6 +23,8 @@ struct story {
     char *end_text;             /* who got it, or why it was absorbed; NULL: not told */
     char *api;                  /* the public call; NULL: not told */
     char *added;                /* figures that became known after the raise: kernel, source line, stream ...; NULL: none were told */
+    umdAdvice advice;           /* action, delay_ms, count, largest_fit_B of this occurrence, else the table's of the code */
+    bool advice_told;           /* by the log: else the table's */
     char *out_code;             /* name of the code that it left with; NULL: the one it was raised with */
     struct story_hop *hops;
     uint32_t hop_count;

@@ -111,6 +111,12 @@ struct umd_record_scope *umd_record_scope_of(struct umd_diag_thread *t);
 bool umd_power_of_ten(uint32_t n);
 /* Of a code that came up without a record: the story begins here, and says so. func lives on. */
 umdStatus umd_record_raise_bare(umdLogModule *module, const char *func, const char *file, uint32_t line, umdStatus code);
+/* What is to be done here is not what the table says of the code. */
+bool umd_advice_is_own(const umdErrorDetail *rec);
+/* The record goes on with another code: what the table says of the old one gives way to what it says of the new. */
+void umd_advice_translate(umdErrorDetail *rec, umdStatus out);
+/* Appends "action=... [delay_ms= count=] [largest_fit_B=]", all or nothing. */
+void umd_advice_figures(char *text, size_t size, const umdAdvice *advice);
 bool umd_record_reopen_nested(struct umd_diag_thread *t, umdStatus st);
 static inline bool umd_record_is_nested(const struct umd_diag_thread *t) { return t->last_nested && t->last_scope == t->scope; }
 /* Nothing more comes of the record that a nested call has delivered: its end is logged, if it is owed. */

@@ -172,6 +172,7 @@ static void out_without_addresses(struct umd_out *o, const char *s)
 static void out_failure(struct umd_out *o, struct umd_log_line *line)
 {
     umdErrorDetail d;
+    char advice[160];
     bool known = umd_record_store_get(line->record, &d);
 
     out_without_addresses(o, umd_log_line_message(line));
@@ -188,7 +189,11 @@ static void out_failure(struct umd_out *o, struct umd_log_line *line)
     }
     UMD_OUT_LIT(o, " | next: ");
     umd_out_str(o, umdStatusTodo((umdStatus)line->code));
-    UMD_OUT_LIT(o, " | record ");
+    const umdAdvice a = known ? d.advice : umdStatusAdvice((umdStatus)line->code);
+    umd_advice_format(&a, advice, sizeof(advice));
+    UMD_OUT_LIT(o, " (");
+    umd_out_str(o, advice);
+    UMD_OUT_LIT(o, ") | record ");
     umd_out_record_id(o, line->record);
 }
 

@@ -70,7 +70,7 @@ void umd_record_settle_nested(struct umd_diag_thread *t)
 /* The log line of a record's begin, and its copy in the emergency ring, which comes first (C7). */
 static void announce(umdLogModule *module, const umdErrorDetail *rec)
 {
-    char message[UMD_RECORD_TEXT + UMD_RECORD_FIGURES + 160];
+    char message[UMD_RECORD_TEXT + UMD_RECORD_FIGURES + 256];
     const umdLogLevel level = UMD_LEVEL_OF_SEVERITY(rec->advice.severity);
     int n = snprintf(message, sizeof(message), "%s: %s %s", umdStatusName((umdStatus)rec->code), rec->text, rec->figures);
 
@@ -78,6 +78,8 @@ static void announce(umdLogModule *module, const umdErrorDetail *rec)
         n += snprintf(message + n, sizeof(message) - (size_t)n, " cause=%08x:%u:%" PRIu64, rec->cause.boot, rec->cause.pid, rec->cause.seq);
     if (rec->repeat && n > 0 && (size_t)n < sizeof(message))
         snprintf(message + n, sizeof(message) - (size_t)n, " repeat=%u", rec->repeat);
+    if (umd_advice_is_own(rec)) /* the table's is known to who reads the code */
+        umd_advice_figures(message, sizeof(message), &rec->advice);
     if (level == UMD_LOG_ERROR)
         umd_emergency_put(&(struct umd_emergency_note){
             .module = module->name, .func = rec->func, .file = rec->file, .line = rec->line,
@@ -112,6 +114,7 @@ static bool fold(struct umd_diag_thread *t, struct umd_record_scope *s, const um
         return false;
     s->rec.repeat++;
     s->rec.code = fresh->code;
+    s->rec.advice = fresh->advice;
     s->rec.hop_count = 0;
     memset(s->rec.hops, 0, sizeof(s->rec.hops));
     s->rec.absorbed[0] = '\0';
@@ -137,7 +140,7 @@ struct origin {
     const umdLogSite *site;
     umdStatus code;
     umdRecordId cause;
-    const umdSeverity *severity; /* NULL: the code's own */
+    const umdAdvice *advice;     /* NULL: the code's own */
     const void *frame;           /* of the function here that was called */
 };
 
@@ -146,10 +149,8 @@ static void fill(umdErrorDetail *rec, struct umd_diag_thread *t, const struct or
     *rec = (umdErrorDetail){
         .size_B = sizeof(*rec), .code = o->code, .origin_code = o->code, .cause = o->cause,
         .mono_ns = umd_sys()->mono_ns(), .real_ns = umd_sys()->real_ns(), .context_id = t->context_id,
-        .tid = umd_sys()->tid(), .call_depth = t->depth, .advice = umdStatusAdvice(o->code), .line = o->site->line,
+        .tid = umd_sys()->tid(), .call_depth = t->depth, .advice = o->advice ? *o->advice : umdStatusAdvice(o->code), .line = o->site->line,
     };
-    if (o->severity)
-        rec->advice.severity = *o->severity;
     UMD_COPY_STR(rec->func, o->site->func);
     UMD_COPY_STR(rec->file, o->site->file);
     UMD_COPY_STR(rec->module, o->site->module->name);
@@ -223,12 +224,12 @@ umdStatus umd_record_raise(const umdLogSite *site, umdStatus code, umdRecordId c
     return st;
 }
 
-umdStatus umd_record_raise_mild(const umdLogSite *site, umdStatus code, umdSeverity severity, umdRecordId cause, ...)
+umdStatus umd_record_raise_advised(const umdLogSite *site, umdStatus code, const umdAdvice *advice, umdRecordId cause, ...)
 {
     va_list ap;
 
     va_start(ap, cause);
-    umdStatus st = raise_at(&(struct origin){ .site = site, .code = code, .cause = cause, .severity = &severity,
+    umdStatus st = raise_at(&(struct origin){ .site = site, .code = code, .cause = cause, .advice = advice,
                                               .frame = __builtin_frame_address(0) }, ap);
     va_end(ap);
     return st;
@@ -256,6 +257,8 @@ void umd_record_add_hop(umdErrorDetail *rec, const char *module, const char *fun
     hop->layer[strcspn(hop->layer, ".")] = '\0';
     UMD_COPY_STR(hop->func, func);
     UMD_COPY_STR(hop->file, file);
+    if (rec->code != (int32_t)out)
+        umd_advice_translate(rec, out);
     rec->code = out;
 }
 
@@ -312,14 +315,6 @@ umdRecordId umd_record_take_cause(void)
     if (s->open)
         return s->rec.id;
     return umd_record_is_nested(t) && t->depth ? t->last.id : (umdRecordId){ 0 };
-}
-
-void umd_record_set_largest_fit(uint64_t size_B)
-{
-    struct umd_diag_thread *t = umd_diag_thread_peek();
-
-    if (t && umd_record_scope_of(t)->open)
-        umd_record_scope_of(t)->rec.advice.largest_fit_B = size_B;
 }
 
 void umd_record_scope_begin(void)

@@ -63,7 +63,22 @@ static inline umdStatus umd_record_file_code(int err)
         UMD_RECORD_SITE(UMD_SITE_RAISE, UMD_IF_CONSTANT(UMD_LEVEL_OF_SEVERITY(severity_), UMD_SITE_LEVEL_AT_RUN_TIME), \
                         UMD_IF_CONSTANT(code_, 0), fmt_);                                                   \
         (void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__));                                              \
-        umd_record_raise_mild(&umd_record_site_, (code_), (severity_), (cause_id_), ##__VA_ARGS__);         \
+        umdAdvice umd_advice_ = umdStatusAdvice(code_);                                                     \
+        umd_advice_.severity = (severity_);                                                                 \
+        umd_record_raise_advised(&umd_record_site_, (code_), &umd_advice_, (cause_id_), ##__VA_ARGS__);     \
+    })
+/**
+ * As UMD_FAIL_FROM, where what is to be done about this occurrence (a umdAdvice) is not what the table says of the code (B10): it goes into the
+ * record before anybody sees it, and into the log with it. UMD_FAIL_ADVISED_AT: the advice may also have another severity.
+ */
+#define UMD_FAIL_ADVISED(code_, advice_, cause_id_, fmt_, ...)                                              \
+    UMD_FAIL_ADVISED_AT(UMD_SITE_LEVEL_OF_CODE, code_, advice_, cause_id_, fmt_, ##__VA_ARGS__)
+#define UMD_FAIL_ADVISED_AT(level_, code_, advice_, cause_id_, fmt_, ...)                                   \
+    ({                                                                                                      \
+        UMD_RECORD_SITE(UMD_SITE_RAISE, (level_), UMD_IF_CONSTANT(code_, 0), fmt_);                         \
+        (void)sizeof(umd_log_check_expr(fmt_, ##__VA_ARGS__));                                              \
+        const umdAdvice umd_advice_ = (advice_);                                                            \
+        umd_record_raise_advised(&umd_record_site_, (code_), &umd_advice_, (cause_id_), ##__VA_ARGS__);     \
     })
 /** As UMD_FAIL, in code that speaks errno (KMD): value is -errno of the code. */
 #define UMD_FAIL_ERRNO(code_, fmt_, ...) (-umdStatusErrno(UMD_FAIL(code_, fmt_, ##__VA_ARGS__)))
@@ -81,8 +96,8 @@ static inline __attribute__((format(printf, 1, 2))) int umd_log_check_expr(const
 
 /* Behind the macros. site: where; it may be the caller's own copy with another place in it, which need not live on. Arguments of site->fmt follow. */
 UMD_API umdStatus umd_record_raise(const umdLogSite *site, umdStatus code, umdRecordId cause, ...);
-/** severity replaces the table's in the record's advice, and with it the level of the log line. */
-UMD_API umdStatus umd_record_raise_mild(const umdLogSite *site, umdStatus code, umdSeverity severity, umdRecordId cause, ...);
+/** advice takes the place of the table's, copied; its severity is the level of the log line. */
+UMD_API umdStatus umd_record_raise_advised(const umdLogSite *site, umdStatus code, const umdAdvice *advice, umdRecordId cause, ...);
 UMD_API umdStatus umd_record_hop(umdLogModule *module, const char *func, const char *file, int line, umdStatus in, umdStatus out);
 UMD_API void umd_record_absorb(const umdLogSite *site, umdStatus st, const char *why);
 /** Id of the thread's open record (seq 0: none), which stays open. */
@@ -94,8 +109,17 @@ UMD_API umdRecordId umd_record_take_cause(void);
  * fit ends in "..." or is left out. A format may end in " %s": figures that were put together before ("" for none).
  */
 UMD_API void umd_figures_append(char *figures, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/** Refines the advice of the thread's open record (largest size that fits, delay, ...). */
-UMD_API void umd_record_set_largest_fit(uint64_t size_B);
+
+/* ---- Advice for UMD_FAIL_ADVISED: the table's of the code, but ... Any thread. ---- */
+
+/** ... this is to be done, and no retry. */
+UMD_API umdAdvice umd_advice_do(umdStatus code, umdAction action);
+/** ... with the largest size that would fit now. */
+UMD_API umdAdvice umd_advice_fit(umdStatus code, uint64_t largest_fit_B);
+/** ... what helps against the cause helps here: its action, delay, count and largest size. The table's where the cause is not known or asks for nothing. */
+UMD_API umdAdvice umd_advice_of_cause(umdStatus code, umdRecordId cause);
+/** "action: retry, 3 times, 1 ms apart; largest size that fits: 4096 bytes", cut at size. Returns the length it needs. Pure. */
+UMD_API size_t umd_advice_format(const umdAdvice *advice, char *buf, size_t size);
 
 /**
  * Calls will go on to fail because of this record: it and the first of its causes are kept beyond the last 256, the last 32 of them, those of

@@ -67,6 +67,7 @@ void umd_record_log_end(umdLogModule *module, const umdErrorDetail *rec, umdReco
         id_figure(message, sizeof(message), "first", first.id);
     if (rec->repeat)
         umd_figures_append(message, sizeof(message), "repeat=%u", rec->repeat);
+    umd_advice_figures(message, sizeof(message), &rec->advice);
     hops_text(rec, hops, sizeof(hops));
     umd_figures_append(message, sizeof(message), "hops=\"%s\"", hops);
     umd_log_text(&(struct umd_log_text){

@@ -217,23 +217,10 @@ static void add_scope(struct page *p, const umdErrorDetail *d)
 
 static void add_next(struct page *p, const umdErrorDetail *d, umdStatus first, const char *first_misuse)
 {
-    static const char *const action[] = {
-        [UMD_ACTION_NONE] = "nothing", [UMD_ACTION_RETRY] = "retry", [UMD_ACTION_FREE_RETRY] = "free memory, then retry",
-        [UMD_ACTION_CHANGE_ARGUMENT] = "change an argument", [UMD_ACTION_SKIP] = "skip the work",
-        [UMD_ACTION_REBUILD_CONTEXT] = "rebuild the context", [UMD_ACTION_RESET_DEVICE] = "reset the device",
-        [UMD_ACTION_ABORT] = "stop",
-    };
-    char text[UMD_RECORD_TEXT + 400];
-    int n = snprintf(text, sizeof(text), "%s%s", umd_misuse_todo(d->figures), umdStatusTodo((umdStatus)d->code));
+    char text[UMD_RECORD_TEXT + 400], todo[160];
 
-    if ((uint32_t)d->advice.action <= UMD_ACTION_ABORT)
-        n += snprintf(text + n, sizeof(text) - (size_t)n, " (action: %s", action[d->advice.action]);
-    if (d->advice.count)
-        n += snprintf(text + n, sizeof(text) - (size_t)n, ", %u times, %u ms apart", d->advice.count, d->advice.delay_ms);
-    if (d->advice.largest_fit_B)
-        n += snprintf(text + n, sizeof(text) - (size_t)n, "; largest size that fits: %" PRIu64 " bytes", d->advice.largest_fit_B);
-    if ((uint32_t)d->advice.action <= UMD_ACTION_ABORT)
-        snprintf(text + n, sizeof(text) - (size_t)n, ")");
+    umd_advice_format(&d->advice, todo, sizeof(todo));
+    snprintf(text, sizeof(text), "%s%s (%s)", umd_misuse_todo(d->figures), umdStatusTodo((umdStatus)d->code), todo);
     paragraph(p, "next", text, 4);
     if (first) { /* the cause is what has to be mended */
         snprintf(text, sizeof(text), "For %s: %s%s", umdStatusName(first), first_misuse, umdStatusTodo(first));

@@ -109,6 +109,17 @@ const char *umd_severity_word(umdSeverity severity) { return WORD(severity_words
 const char *umd_scope_word(umdScope scope) { return WORD(scope_words, scope); }
 const char *umd_action_word(umdAction action) { return WORD(action_words, action); }
 
+const char *umd_action_text(umdAction action)
+{
+    static const char *const text[] = {
+        [UMD_ACTION_NONE] = "nothing", [UMD_ACTION_RETRY] = "retry", [UMD_ACTION_FREE_RETRY] = "free memory, then retry",
+        [UMD_ACTION_CHANGE_ARGUMENT] = "change an argument", [UMD_ACTION_SKIP] = "skip the work",
+        [UMD_ACTION_REBUILD_CONTEXT] = "rebuild the context", [UMD_ACTION_RESET_DEVICE] = "reset the device",
+        [UMD_ACTION_ABORT] = "stop",
+    };
+    return WORD(text, action);
+}
+
 struct umd_driver_retry umd_status_driver_retry(umdStatus st)
 {
     const struct umd_status_info *row = find(st);

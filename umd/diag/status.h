@@ -41,6 +41,8 @@ UMD_API const char *umd_status_class_text(const char *class_name);
 UMD_API const char *umd_severity_word(umdSeverity severity);
 UMD_API const char *umd_scope_word(umdScope scope);
 UMD_API const char *umd_action_word(umdAction action);
+/** What the action is, for people: "free memory, then retry". Static string, pure. */
+UMD_API const char *umd_action_text(umdAction action);
 
 /** The list of the public call (api_codes.toml) has the code; one without a list may return any failure of the table. Not for success. */
 UMD_API bool umd_api_may_return(const char *function, umdStatus st);

@@ -6,6 +6,12 @@ UMD_LOG_MODULE("umd.test");
 
 static umdStatus origin(uint64_t size_B) { return UMD_FAIL(UMD_ERR_MEM_FRAGMENTED, "size_B=%" PRIu64 " name=\"%s\"", size_B, "a b"); }
 
+static umdStatus origin_fits(uint64_t size_B, uint64_t fit_B)
+{
+    return UMD_FAIL_ADVISED(UMD_ERR_MEM_FRAGMENTED, umd_advice_fit(UMD_ERR_MEM_FRAGMENTED, fit_B), (umdRecordId){ 0 }, "size_B=%" PRIu64 " name=\"%s\"",
+                            size_B, "a b");
+}
+
 #define CALL(name_, st_) ({ struct umd_api_call call_ = { 0 }; umd_api_enter(&call_, (name_), "x=%d", 1); umd_api_exit(&call_, (st_)); })
 
 static void delivered_record_tells_all(void **state)
@@ -16,8 +22,7 @@ static void delivered_record_tells_all(void **state)
     umd_record_set_context(77);
     struct umd_api_call call = { 0 };
     umd_api_enter(&call, "umdMemAlloc", "size_B=%d", 4096);
-    umdStatus st = origin(4096);
-    umd_record_set_largest_fit(2048);
+    umdStatus st = origin_fits(4096, 2048);
     st = UMD_HOP(st);
     st = UMD_HOP_AS(st, UMD_ERR_MEM_ALLOC_FAILED);
     assert_int_equal(umd_api_exit(&call, st), UMD_ERR_MEM_ALLOC_FAILED);
@@ -25,7 +30,7 @@ static void delivered_record_tells_all(void **state)
     assert_int_equal(d.code, UMD_ERR_MEM_ALLOC_FAILED);
     assert_int_equal(d.origin_code, UMD_ERR_MEM_FRAGMENTED);
     assert_string_equal(d.figures, "size_B=4096 name=\"a b\"");
-    assert_string_equal(d.func, "origin");
+    assert_string_equal(d.func, "origin_fits");
     assert_string_equal(d.file, "test_record.c");
     assert_string_equal(d.module, "umd.test");
     assert_string_equal(d.api, "umdMemAlloc");
@@ -141,6 +146,92 @@ static void mild_record_has_its_own_severity(void **state)
     (void)UMD_FAIL(UMD_ERR_EXEC_CANCELLED, "queue=%d", 2);
     assert_true(umd_record_export(&d));
     assert_int_equal(d.advice.severity, UMD_SEVERITY_ERROR);
+}
+
+static const char *log_of(const char *name)
+{
+    umdLogFlush(10000);
+    const char *text = slurp(scratch(name));
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    umdLogCloseFile(UMD_LOG_FORMAT_JSON);
+    unlink(scratch(name));
+    return text;
+}
+
+/* What is to be done about this one occurrence is in the record, over a carrier too, and in the log: with the raise only where the table says otherwise. */
+static void advice_is_of_the_occurrence(void **state)
+{
+    umdErrorDetail wire;
+
+    (void)state;
+    CALL("umdZ", origin(1)); /* the next is no repetition */
+    assert_int_equal(umdLogOpenFile(scratch("advice"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    umd_record_scope_begin();
+    (void)UMD_FAIL_ADVISED(UMD_ERR_EXEC_CANCELLED, umd_advice_do(UMD_ERR_EXEC_CANCELLED, UMD_ACTION_REBUILD_CONTEXT), (umdRecordId){ 0 }, "queue=%d", 41);
+    assert_true(umd_record_export(&wire));
+    umd_record_scope_end();
+    CALL("umdA", UMD_HOP(umd_record_import(&wire)));
+    assert_int_equal(last_error().advice.action, UMD_ACTION_REBUILD_CONTEXT);
+    assert_int_equal(last_error().advice.count, 0);
+    assert_int_equal(last_error().advice.severity, umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity);
+    CALL("umdB", UMD_FAIL(UMD_ERR_EXEC_CANCELLED, "queue=%d", 42));
+    CALL("umdC", origin_fits(99, 4096));
+    const char *text = log_of("advice");
+    assert_non_null(strstr(text, " queue=41 action=rebuild_context ["));
+    assert_non_null(strstr(text, "end=delivered call=umdA action=rebuild_context hops=\"umd:"));
+    assert_non_null(strstr(text, " queue=42 ["));
+    assert_non_null(strstr(text, "end=delivered call=umdB action=retry delay_ms=0 count=1 hops=\"\""));
+    assert_non_null(strstr(text, " size_B=99 name=\"a b\" action=free_retry delay_ms=0 count=1 largest_fit_B=4096 ["));
+    assert_non_null(strstr(text, "end=delivered call=umdC action=free_retry delay_ms=0 count=1 largest_fit_B=4096 hops="));
+}
+
+static void advice_is_in_json(void **state)
+{
+    (void)state;
+    assert_int_equal(umdLogOpenFile(scratch("advice.json"), UMD_LOG_FORMAT_JSON, "info"), UMD_SUCCESS);
+    CALL("umdC", origin_fits(98, 8192));
+    const char *text = log_of("advice.json");
+    const char *end = strstr(text, "\"Body\":\"ended UMD_ERR_MEM_FRAGMENTED:");
+    assert_non_null(end);
+    assert_non_null(strstr(end, "\"action\":\"free_retry\",\"delay_ms\":"));
+    assert_non_null(strstr(end, "\"largest_fit_B\":"));
+}
+
+/* Who wraps a failure asks for what helps against it; a code that becomes another brings that one's advice, unless it was of the occurrence. */
+static void advice_of_causes_and_translations(void **state)
+{
+    umdErrorDetail d;
+
+    (void)state;
+    (void)UMD_FAIL(UMD_ERR_UAPI_ARGUMENT, "field=%s", "pad");
+    umdRecordId cause = umd_record_take_cause();
+    (void)UMD_FAIL_ADVISED(UMD_ERR_SUBMIT_FAILED, umd_advice_of_cause(UMD_ERR_SUBMIT_FAILED, cause), cause, "queue=%d", 1);
+    assert_true(umd_record_export(&d));
+    assert_int_equal(d.advice.action, UMD_ACTION_CHANGE_ARGUMENT);
+    assert_int_equal(d.advice.count, 0);
+    assert_int_equal(d.advice.scope, umdStatusAdvice(UMD_ERR_SUBMIT_FAILED).scope);
+    (void)origin_fits(5, 64); /* of another thread, say: by its id */
+    assert_true(umd_record_export(&d));
+    assert_int_equal(umd_advice_of_cause(UMD_ERR_SUBMIT_FAILED, d.id).largest_fit_B, 64);
+    assert_int_equal(umd_advice_of_cause(UMD_ERR_SUBMIT_FAILED, (umdRecordId){ 1, 2, 3 }).action, UMD_ACTION_RETRY); /* not known */
+    CALL("umdT", UMD_HOP_AS(UMD_FAIL(UMD_ERR_EXEC_CANCELLED, "queue=%d", 7), UMD_ERR_CTX_BANNED));
+    assert_int_equal(last_error().advice.action, UMD_ACTION_REBUILD_CONTEXT);
+    assert_true(last_error().advice.sticky && last_error().advice.scope == UMD_SCOPE_CONTEXT);
+    CALL("umdT", UMD_HOP_AS(origin_fits(6, 32), UMD_ERR_MEM_ALLOC_FAILED));
+    assert_int_equal(last_error().advice.largest_fit_B, 32);
+    CALL("umdT", UMD_HOP_AS(UMD_FAIL_ADVISED(UMD_ERR_CTX_BUSY, umd_advice_do(UMD_ERR_CTX_BUSY, UMD_ACTION_SKIP), (umdRecordId){ 0 }, "n=%d", 1),
+                            UMD_ERR_EXEC_CANCELLED));
+    assert_int_equal(last_error().advice.action, UMD_ACTION_SKIP);
+}
+
+/* A repetition folds into the record before, with the advice of the last time. */
+static void advice_of_a_repetition_is_the_last(void **state)
+{
+    (void)state;
+    for (uint64_t fit_B = 3; fit_B; fit_B--)
+        CALL("umdR", origin_fits(7, fit_B));
+    assert_int_equal(last_error().repeat, 2);
+    assert_int_equal(last_error().advice.largest_fit_B, 1);
 }
 
 static umdStatus inner_call(void) { return CALL("umdInner", origin(9)); }
@@ -468,7 +559,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delivered_record_tells_all), cmocka_unit_test(success_leaves_the_last_error),
         cmocka_unit_test(raising_over_an_open_record_swallows_it), cmocka_unit_test(success_with_a_record_open_swallows_it),
-        cmocka_unit_test(cause_is_linked_not_swallowed), cmocka_unit_test(absorbed_record_says_why), cmocka_unit_test(mild_record_has_its_own_severity),
+        cmocka_unit_test(cause_is_linked_not_swallowed), cmocka_unit_test(absorbed_record_says_why), cmocka_unit_test(mild_record_has_its_own_severity), cmocka_unit_test(advice_is_of_the_occurrence), cmocka_unit_test(advice_is_in_json),
+        cmocka_unit_test(advice_of_causes_and_translations), cmocka_unit_test(advice_of_a_repetition_is_the_last),
         cmocka_unit_test(nested_call_keeps_one_record), cmocka_unit_test(a_nested_record_ends_once), cmocka_unit_test(bare_code_gets_a_record),
         cmocka_unit_test(codes_outside_the_list_become_internal), cmocka_unit_test(record_crosses_a_carrier),
         cmocka_unit_test(hostile_records_are_refused), cmocka_unit_test(scopes_do_not_mix),

@@ -319,7 +319,7 @@ static void the_end_is_in_the_log(void **state)
     assert_non_null(strstr(end, " first="));
     assert_non_null(strstr(end, " hops=\"umd:the_end_is_in_the_log:test_scene.c:"));
     assert_non_null(strstr(end, ":-3010>-3000\""));
-    assert_non_null(strstr(text, "ended UMD_ERR_RES_THREADS: end=absorbed reason=\"did \\\"without\\\" it\" hops=\"\""));
+    assert_non_null(strstr(text, "ended UMD_ERR_RES_THREADS: end=absorbed reason=\"did \\\"without\\\" it\" action=free_retry delay_ms=100 count=3 hops=\"\""));
     assert_non_null(strstr(text, "ended UMD_ERR_HW_PAGE_FAULT: end=delivered")); /* lives on as a cause */
     assert_non_null(strstr(text, "job=1 cause=")); /* and the begin names it */
 }

@@ -157,6 +157,8 @@ static void test_page_fault(void **state)
     assert_int_equal(wait_point(env, mine, s.point - 1, FOREVER, &w), 0);
     assert_int_equal(w.fence_error, -ECANCELED);
     assert_int_equal(env->detail.code, UMD_ERR_EXEC_CANCELLED);
+    assert_int_equal(env->detail.advice.action, UMD_ACTION_REBUILD_CONTEXT); /* which takes no more work */
+    assert_int_equal(env->detail.advice.count, 0);
     assert_int_equal(wait_point(env, u, 1, FOREVER, &w), 0);       /* the whole context is guilty */
     assert_int_equal(w.fence_error, -ECANCELED);
     assert_int_equal(wait_point(env, mine, bad, FOREVER, &w), 0);
@@ -342,6 +344,7 @@ static void test_device_reset(void **state)
     assert_int_equal(w.fence_error, -ECANCELED);
     assert_int_equal(env->detail.code, UMD_ERR_EXEC_CANCELLED);
     assert_int_equal(env->detail.cause.seq, partial);
+    assert_int_equal(env->detail.advice.action, UMD_ACTION_RETRY); /* the queue takes it when it is submitted again */
     assert_int_equal(query(env, other).state, DRM_PETREL_QUEUE_CANCELLED);
     assert_int_equal(query(env, other).code, UMD_ERR_EXEC_INNOCENT_PARTIAL);
     assert_int_equal(wait_point(env, v, 1, FOREVER, &w), 0);

@@ -104,6 +104,28 @@ static void test_injected(void **state)
     assert_int_equal(info(env).vram_free_B, free_B);
 }
 
+/* A list of blocks that does not add up is left as it is: nothing more is given out, and what is freed stays where it is. */
+static void test_corrupt(void **state)
+{
+    struct kmd_env *env = *state;
+    struct drm_petrel_gem_create args = {.size_B = MB, .flags = DRM_PETREL_GEM_VRAM};
+    uint32_t bo = gem(env, MB, DRM_PETREL_GEM_VRAM);
+    assert_true(bo != 0);
+    assert_int_equal(umd_fault_plan_set("kmd.vram.corrupt=1*fire"), 0);
+    assert_int_equal(call(env, DRM_IOCTL_PETREL_GEM_CREATE, &args), -EUCLEAN);
+    assert_int_equal(env->detail.code, UMD_ERR_MEM_CORRUPT);
+    assert_int_equal(env->detail.advice.action, UMD_ACTION_RESET_DEVICE);
+    assert_int_equal(env->detail.advice.scope, UMD_SCOPE_DEVICE);
+    assert_int_equal(figure(&env->detail, "found") - figure(&env->detail, "expected"), 4096);
+    const umdRecordId first = env->detail.id;
+    const uint64_t free_B = info(env).vram_free_B;
+    assert_int_equal(call(env, DRM_IOCTL_PETREL_GEM_CREATE, &args), -EUCLEAN);
+    assert_true(env->detail.cause.seq == first.seq && env->detail.cause.pid == first.pid);
+    assert_int_equal(gem_close(env, bo), 0);
+    assert_int_equal(info(env).vram_free_B, free_B);
+    assert_true(gem(env, MB, DRM_PETREL_GEM_SYSTEM) != 0); /* another list */
+}
+
 /* Maps 6 MiB with large pages, takes a hole out of the middle of one, and copies on both sides of it and into it. */
 static void test_split(void **state)
 {
@@ -171,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         THREADED(test_zeroed), STEPPED(test_zeroed), THREADED(test_map_errors), THREADED(test_fragmented), THREADED(test_injected),
+        THREADED(test_corrupt), STEPPED(test_corrupt),
         THREADED(test_split), STEPPED(test_split), THREADED(test_unmap_in_use), STEPPED(test_unmap_in_use),
     };
     return cmocka_run_group_tests_name("kmd-memory", tests, NULL, NULL);

@@ -134,6 +134,76 @@ static void test_cross_queue(void **state)
         assert_int_equal(s.p[i], 0xabcd0001);
 }
 
+/*
+ * A waits for B's point and B for A's, each in a queue of its own, and C for A; D waits for a job behind it in its own queue. All four are told
+ * as what they are, however the walk comes to the cycle.
+ */
+static void test_cycle(void **state)
+{
+    struct kmd_env *env = *state;
+    uint32_t q[3], t[5];
+    struct drm_petrel_wait w;
+    for (uint32_t i = 0; i < 3; i++)
+        q[i] = queue(env, DRM_PETREL_QUEUE_COMPUTE, 0, 20 + i);
+    for (uint32_t i = 0; i < 5; i++)
+        t[i] = syncobj(env, 0);
+    assert_int_equal(exec(env, q[0], ib_begin(env), t[1], 1, t[0], 1), 0);
+    assert_int_equal(wait_point(env, t[0], 1, 1000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_DEPENDENCY); /* as long as nothing was submitted for the point */
+    assert_true(w.root_job == 0 && w.cycle_job == 0 && w.hops == 1);
+    const uint64_t a = w.job_id;
+    assert_int_equal(exec(env, q[1], ib_begin(env), t[0], 1, t[1], 1), 0);
+    assert_int_equal(exec(env, q[2], ib_begin(env), t[0], 1, t[2], 1), 0);
+    assert_int_equal(wait_point(env, t[0], 1, 1000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_CYCLE);
+    assert_true(w.root_job == a && w.cycle_job && w.cycle_job != a && w.hops == 2);
+    assert_int_equal(wait_point(env, t[2], 1, 1000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_CYCLE);
+    assert_true(w.job_id != a && w.root_job == a && w.hops == 3 && w.root_queue == q[0]);
+    uint32_t own = queue(env, DRM_PETREL_QUEUE_COMPUTE, 0, 23);
+    assert_int_equal(exec(env, own, ib_begin(env), t[4], 1, t[3], 1), 0);
+    assert_int_equal(exec(env, own, ib_begin(env), 0, 0, t[4], 1), 0);
+    assert_int_equal(wait_point(env, t[3], 1, 1000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_CYCLE);
+    assert_true(w.root_job == w.job_id && w.cycle_job != w.job_id && w.hops == 1 && w.root_queue == own);
+    /* A destroy ends it: what was cancelled is the cause of the rest. */
+    struct drm_petrel_queue_destroy d = {.queue_id = q[0]};
+    assert_int_equal(call(env, DRM_IOCTL_PETREL_QUEUE_DESTROY, &d), 0);
+    assert_int_equal(wait_point(env, t[2], 1, FOREVER, &w), 0);
+    assert_int_equal(w.fence_error, -ECANCELED);
+}
+
+/* However long the chain: its far end is found, and how far away that is. */
+static void test_long_chain(void **state)
+{
+    enum { LONG = 150 };
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    struct drm_petrel_wait w;
+    uint32_t t[LONG + 1];
+    for (uint32_t i = 0; i <= LONG; i++) {
+        t[i] = syncobj(env, 0);
+        if (i)
+            assert_int_equal(exec(env, queue(env, DRM_PETREL_QUEUE_COMPUTE, 0, 100 + i), ib_begin(env), t[i - 1], 1, t[i], 1), 0);
+    }
+    assert_int_equal(wait_point(env, t[LONG], 1, 1000, &w), -ETIME);
+    assert_int_equal(w.stage, DRM_PETREL_STAGE_DEPENDENCY);
+    assert_int_equal(w.root_job, 0); /* nothing was submitted for the first of the points */
+    assert_int_equal(w.hops, LONG);
+    uint64_t ib = ib_begin(env);
+    ib_wait(env, VA_B, 1);
+    assert_int_equal(exec(env, s.q[0], ib, 0, 0, t[0], 1), 0);
+    if (env->stepped) { /* else a slow host's watchdog may end it before we look */
+        assert_int_equal(wait_point(env, t[0], 1, 1000, &w), -ETIME);
+        const uint64_t first = w.job_id;
+        assert_int_equal(wait_point(env, t[LONG], 1, 1000, &w), -ETIME);
+        assert_int_equal(w.stage, DRM_PETREL_STAGE_DEPENDENCY);
+        assert_true(first && w.root_job == first && w.root_queue == s.q[0] && w.hops == LONG);
+    }
+    __atomic_store_n(s.pf, 1, __ATOMIC_RELEASE);
+    assert_int_equal(wait_point(env, t[LONG], 1, FOREVER, &w), 0);
+}
+
 static void test_stages(void **state)
 {
     struct kmd_env *env = *state;
@@ -286,6 +356,7 @@ static void test_destroy(void **state)
         assert_int_equal(wait_point(env, t, i, FOREVER, &w), 0);
         assert_int_equal(w.fence_error, -ECANCELED);
         assert_int_equal(env->detail.code, UMD_ERR_EXEC_CANCELLED);
+        assert_int_equal(env->detail.advice.action, UMD_ACTION_NONE); /* as its owner asked */
     }
     assert_int_equal(wait_point(env, u, 1, FOREVER, &w), 0);
     assert_int_equal(w.fence_error, 0);
@@ -445,6 +516,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         THREADED(test_core), STEPPED(test_core), THREADED(test_timeline), THREADED(test_cross_queue), STEPPED(test_cross_queue),
+        THREADED(test_cycle), STEPPED(test_cycle), THREADED(test_long_chain), STEPPED(test_long_chain),
         THREADED(test_stages), STEPPED(test_stages), STEPPED(test_first_look), STEPPED(test_pauses), STEPPED(test_priority), THREADED(test_queue_full), STEPPED(test_queue_full),
         THREADED(test_destroy), STEPPED(test_destroy), THREADED(test_dependency_fails), STEPPED(test_dependency_fails), 
         STEPPED(test_destroy_behind), /* what is before it makes no progress, which a slow host's watchdog would end */

@@ -151,6 +151,52 @@ static void va_random(void **state)
     umd_va_fini(&va);
 }
 
+/* Two free ranges, [0, 2) and [4, 512) pages, and three that are taken; then one thing of the list is overwritten. */
+static void va_corrupt(void **state)
+{
+    static const struct { int range; bool end; uint64_t value; bool free; const char *figure; } how[] = {
+        { 0, true, BASE, false, "op=alloc check=empty" },
+        { 0, false, BASE - PAGE, false, "op=alloc check=start expected=0x10000 found=0xf000" },
+        { 0, true, BASE + 4 * PAGE, false, "op=alloc check=end" },
+        { 1, true, BASE + (PAGES + 1) * (uint64_t)PAGE, false, "op=alloc check=end" },
+        { 1, false, BASE + 2 * PAGE, false, "op=alloc check=end" }, /* they touch: the first of them is looked at first */
+        { 0, true, BASE + 3 * PAGE, true, "op=free check=below expected=0x13000 found=0x12000" },
+        { 1, false, BASE + 3 * PAGE, true, "op=free check=above" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+        struct umd_va_space va;
+        umd_record_counts before, after;
+        uint64_t a, b, c = 42, *word;
+        assert_int_equal(umd_va_init(&va, BASE, BASE + (uint64_t)PAGES * PAGE), UMD_SUCCESS);
+        assert_int_equal(umd_va_alloc(&va, 2 * PAGE, PAGE, &a), UMD_SUCCESS);
+        assert_int_equal(umd_va_alloc(&va, 2 * PAGE, PAGE, &b), UMD_SUCCESS);
+        umd_va_free(&va, a, 2 * PAGE);
+        assert_int_equal(va.count, 2);
+        word = how[i].end ? &va.free[how[i].range].end : &va.free[how[i].range].start;
+        *word = how[i].value;
+        const struct umd_va_range was[2] = { va.free[0], va.free[1] };
+        umd_record_get_counts(&before);
+        if (how[i].free) {
+            umd_va_free(&va, b, 2 * PAGE); /* tells nobody: the next allocation does */
+            umd_record_get_counts(&after);
+            assert_int_equal(after.absorbed - before.absorbed, 1);
+            umdErrorDetail first = { .size_B = sizeof(first) };
+            assert_int_equal(umdGetErrorDetailById(va.corrupt, &first), UMD_SUCCESS);
+            assert_non_null(strstr(first.figures, how[i].figure));
+            assert_record(umd_va_alloc(&va, 500 * (uint64_t)PAGE, PAGE, &c), UMD_ERR_MEM_CORRUPT, "reason=corrupt_before");
+        } else {
+            assert_record(umd_va_alloc(&va, 500 * (uint64_t)PAGE, PAGE, &c), UMD_ERR_MEM_CORRUPT, how[i].figure);
+        }
+        assert_record(umd_va_alloc(&va, PAGE, PAGE, &c), UMD_ERR_MEM_CORRUPT, "reason=corrupt_before");
+        umd_va_free(&va, b, 2 * PAGE);
+        assert_memory_equal(va.free, was, sizeof(was)); /* left alone */
+        assert_int_equal(c, 42);
+        umd_va_fini(&va);
+    }
+}
+
 /* Many ranges, every other one given back: the list has room for all the holes. */
 static void va_holes(void **state)
 {
@@ -175,7 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handle_life), cmocka_unit_test(handle_generations), cmocka_unit_test(handle_exhaustion),
-        cmocka_unit_test(va_random), cmocka_unit_test(va_holes),
+        cmocka_unit_test(va_random), cmocka_unit_test(va_corrupt), cmocka_unit_test(va_holes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

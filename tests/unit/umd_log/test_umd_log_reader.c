@@ -47,13 +47,14 @@ static const char *const samples[] = {
     "\"code.file.path\":\"vm.c\",\"code.line.number\":120,\"petrel.context_id\":\"9\",\"petrel.code\":-4000,\"petrel.record\":\"f3f0ca53:18470:1\","
     "\"petrel.figures\":{\"job\":3},\"new\":[1,{\"a\":null}]}}",
     "# petrel log, version 0.1.0, pid 18470, opened 2026-11-29T17:54:00.669505909Z",
-    "2026-11-29T17:54:00.5Z ERROR UMD_ERR_MEM_ALLOC_FAILED: Used up. heap=vram size_B=4096 | where: call umdMemAlloc, context 3 | next: Free. | "
+    "2026-11-29T17:54:00.5Z ERROR UMD_ERR_MEM_ALLOC_FAILED: Used up. heap=vram size_B=4096 | where: call umdMemAlloc, context 3 | next: Free. (action: free memory, then "
+    "retry, 3 times, 20 ms apart; largest size that fits: 2048 bytes) | "
     "record f3f0ca53:18470:4",
     "2026-11-29T17:54:00.5Z INFO  umd.stream: stream created stream=1",
     "==== 2026-11-29T17:54:00.5Z ERROR 18470.18471 kmd.vram\nUMD_ERR_EXEC_FAILED (-3001)\n  what     It failed.\n  at first UMD_ERR_MEM_ALLOC_FAILED: Used\n"
     "           up.\n  where    call umdMemAlloc(size_B=4096, x=(a)), context 3, thread 18471, seen\n           in module kmd.vram by fail_locked (vram.c:115)\n"
     "  figures  heap=vram size_B=4096 (4 KiB) name=\"a (b)\"\n           free_B=0\n  hops     winsys   ioctl    winsys.c:139   UMD_ERR_MEM_ALLOC_FAILED -> "
-    "UMD_ERR_EXEC_FAILED\n           torn\n  absorbed for a reason\n  state    absorbed; severity 2; real 1.5 s; call depth 2; cause f3f0ca53:18470:3\n"
+    "UMD_ERR_EXEC_FAILED\n           torn\n  next     See the cause. (action:\n           retry, once)\n  absorbed for a reason\n  state    absorbed; severity 2; real 1.5 s; call depth 2; cause f3f0ca53:18470:3\n"
     "  record   f3f0ca53:18470:4 at 12.5 s, and 3 times more",
 };
 #define SAMPLES (sizeof(samples) / sizeof(samples[0]))
@@ -124,6 +125,10 @@ static void a_line_of_the_run_log_is_taken_apart(void **state)
     assert_int_equal(r.pid, 18470);
     assert_int_equal(r.id.seq, 4);
     assert_string_equal(log_rec_extra_of(&r, "call"), "umdMemAlloc");
+    assert_string_equal(log_rec_extra_of(&r, "action"), "free_retry");
+    assert_string_equal(log_rec_extra_of(&r, "delay_ms"), "20");
+    assert_string_equal(log_rec_extra_of(&r, "count"), "3");
+    assert_string_equal(log_rec_extra_of(&r, "largest_fit_B"), "2048");
     assert_true(log_parse_run(&r, samples[7], strlen(samples[7])));
     assert_string_equal(r.module, "umd.stream");
     assert_string_equal(r.message, "stream created stream=1");
@@ -173,6 +178,9 @@ static void a_record_of_the_disaster_log_is_taken_apart(void **state)
     assert_string_equal(log_rec_extra_of(&r, "hops"), "winsys:ioctl:winsys.c:139:UMD_ERR_MEM_ALLOC_FAILED>UMD_ERR_EXEC_FAILED");
     assert_string_equal(log_rec_extra_of(&r, "end"), "absorbed");
     assert_string_equal(log_rec_extra_of(&r, "reason"), "for a reason");
+    assert_string_equal(log_rec_extra_of(&r, "action"), "retry");
+    assert_string_equal(log_rec_extra_of(&r, "count"), "1");
+    assert_null(log_rec_extra_of(&r, "largest_fit_B"));
     assert_true(block(&r, "==== 2026-11-29T17:54:00.5Z ERROR 7.8 ccl\n  what     a plain line x=1\n  where    f (m.c:7)"));
     assert_string_equal(r.message, "a plain line x=1");
     assert_string_equal(r.func, "f");
@@ -490,6 +498,42 @@ static void completions_are_joined(void **state)
     log_rec_finish(&rec);
 }
 
+/* What is to be done: as the end of the record tells, else its raise, else the table of codes. */
+static void the_advice_of_a_record_is_its_own(void **state)
+{
+    static const char *const lines[] = {
+        "2026-11-29T17:54:00Z 1.0 ERROR 1.1 kmd.a depth=0 rec=a:1:1: UMD_ERR_EXEC_CANCELLED: Gone. queue=1 action=rebuild_context",
+        "2026-11-29T17:54:01Z 1.1 INFO  1.1 diag.record depth=0 rec=a:1:1: ended UMD_ERR_EXEC_CANCELLED: end=delivered action=skip hops=\"\"",
+        "2026-11-29T17:54:02Z 2.0 ERROR 1.1 kmd.a depth=0 rec=a:1:2: UMD_ERR_MEM_FRAGMENTED: Holes. action=free_retry delay_ms=5 count=2 largest_fit_B=4096",
+        "2026-11-29T17:54:03Z 3.0 ERROR 1.1 kmd.a depth=0 rec=a:1:3: UMD_ERR_MEM_FRAGMENTED: Holes. free_B=1",
+        "2026-11-29T17:54:04Z 4.0 ERROR 1.1 kmd.a depth=0 rec=a:1:4: UMD_ERR_MEM_FRAGMENTED: Holes. action=pray count=9",
+    };
+    static const struct { umdAdvice advice; bool told; } want[] = {
+        { { .action = UMD_ACTION_SKIP }, true }, { { .action = UMD_ACTION_FREE_RETRY, .delay_ms = 5, .count = 2, .largest_fit_B = 4096 }, true },
+        { { .action = UMD_ACTION_FREE_RETRY, .count = 1 }, false }, { { .action = UMD_ACTION_FREE_RETRY, .count = 1 }, false },
+    };
+    struct story_book book;
+    struct log_rec rec = { 0 };
+
+    (void)state;
+    story_book_init(&book);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        assert_true(log_parse_text(&rec, lines[i], strlen(lines[i])));
+        assert_true(story_book_add(&book, &rec));
+    }
+    assert_true(story_book_link(&book));
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct story *s = story_find(&book, (umdRecordId){ .boot = 10, .pid = 1, .seq = i + 1 });
+        assert_int_equal(s->advice_told, want[i].told);
+        assert_int_equal(s->advice.action, want[i].advice.action);
+        assert_int_equal(s->advice.delay_ms, want[i].advice.delay_ms);
+        assert_int_equal(s->advice.count, want[i].advice.count);
+        assert_int_equal(s->advice.largest_fit_B, want[i].advice.largest_fit_B);
+    }
+    story_book_finish(&book);
+    log_rec_finish(&rec);
+}
+
 /* Causes lead across processes; a ring of causes in a damaged log ends; what the driver absorbed is no first cause. */
 static void causes_make_trees(void **state)
 {
@@ -555,7 +599,7 @@ int main(void)
         cmocka_unit_test(late_lines_are_put_in_order),
         cmocka_unit_test(many_files_merge_in_order),
         cmocka_unit_test(completions_are_joined),
-        cmocka_unit_test(causes_make_trees),
+        cmocka_unit_test(the_advice_of_a_record_is_its_own), cmocka_unit_test(causes_make_trees),
         cmocka_unit_test(mutations_are_survived),
         cmocka_unit_test(binary_mutations_are_survived),
     };
