@@ -25,7 +25,6 @@ static _Atomic(uint64_t) next_seq = 1;
 static _Atomic(uint64_t) put_count, error_count, lost_count, degraded_count;
 static _Atomic(int) degraded_errno, tell_errno;
 static _Atomic(bool) tell_taken;            /* the named file is another process's */
-static struct umd_mutex open_lock = { .m = PTHREAD_MUTEX_INITIALIZER, .name = "emergency ring", .rank = 91 };
 
 /* A file is looked for once, with the first record. Whoever finds NEW makes it; others go on with the ring that is there. */
 enum { FILE_NEW, FILE_STARTING, FILE_DONE };
@@ -257,28 +256,6 @@ static void start(bool named_only)
     atomic_store(&file_state, FILE_DONE);
 }
 
-umdStatus umd_emergency_open(const char *path)
-{
-    char expanded[UMD_EMERGENCY_PATH];
-    uint8_t *base = NULL;
-
-    if (!path)
-        return UMD_FAIL(UMD_ERR_PARAM_NULL, "argument=path");
-    if (!umd_log_expand_path(expanded, sizeof(expanded), path))
-        return UMD_FAIL(UMD_ERR_RES_FILE, "path=\"%.300s\" reason=\"path too long\"", path);
-    int err = umd_emergency_map_file(expanded, sizeof(expanded), true, &base);
-    if (err)
-        return UMD_FAIL(umd_record_file_code(err), "path=\"%s\" errno=%d reason=\"%s\"", expanded, err, strerrordesc_np(err));
-    umd_mutex_lock(&open_lock);
-    atomic_store(&file_state, FILE_DONE);
-    if (atomic_load(&where) == UMD_EMERGENCY_DEFAULT_FILE)
-        umd_sys()->unlink(path_now); /* its records move along */
-    UMD_COPY_STR(path_wanted, path);
-    use(base, expanded, UMD_EMERGENCY_NAMED_FILE);
-    umd_mutex_unlock(&open_lock);
-    return UMD_SUCCESS;
-}
-
 bool umd_emergency_set_mode(const char *word)
 {
     bool off = strcmp(word, "off") == 0, file = strcmp(word, "file") == 0;
@@ -319,12 +296,7 @@ void umd_emergency_fini(void)
 /* The parent's ring is shared memory: a child that wrote there would mix into the parent's story. */
 void umd_emergency_atfork(int stage)
 {
-    if (stage == 0) {
-        pthread_mutex_lock(&open_lock.m);
-        return;
-    }
-    pthread_mutex_unlock(&open_lock.m);
-    if (stage == 1)
+    if (stage != 2)
         return;
     memset(fallback, 0, sizeof(fallback));
     uint8_t *parents = atomic_exchange(&ring, fallback);

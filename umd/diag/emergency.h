@@ -80,8 +80,6 @@ bool umd_emergency_set_file(const char *path);
 UMD_API void umd_emergency_put(const struct umd_emergency_note *note);
 /* For who logs next: the WARN that no file could be had, or that it has another name, if it is due. As safe as UMD_LOG. */
 void umd_emergency_tell(void);
-/** Puts the ring into a file (%p: process id), after what it holds already. An older file becomes path.1; in use: path.PID. UMD_ERR_RES_FILE. */
-UMD_API UMD_MUST_CHECK umdStatus umd_emergency_open(const char *path);
 
 /** Records put since start. */
 UMD_API uint64_t umd_emergency_count(void);

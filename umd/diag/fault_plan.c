@@ -23,7 +23,6 @@ static struct umd_fault_plan *plan, *plan_before;          /* under lock */
 static uint64_t generation;                                /* under lock */
 static _Atomic(bool) has_rule[UMD_FAULT_SITE_COUNT];
 static _Atomic(uint64_t) site_hits[UMD_FAULT_SITE_COUNT], site_fired[UMD_FAULT_SITE_COUNT];
-static _Atomic(bool) plan_was_set;                         /* by call or from the environment */
 static _Atomic(uint64_t) my_rank;
 
 const struct umd_fault_site_info *umd_fault_site_info(enum umd_fault_site site)
@@ -136,7 +135,6 @@ static void install(struct umd_fault_plan *fresh)
     use_locked(fresh, fresh != NULL);
     umd_mutex_unlock(&lock);
     umd_diag_free(old);
-    atomic_store(&plan_was_set, true);
 }
 
 uint64_t umd_fault_plan_generation(void)
@@ -259,13 +257,4 @@ umdStatus umd_fault_plan_load(const char *path)
 umdStatus umd_fault_plan_from(const char *text)
 {
     return text && (*text == '@' || *text == '/') ? umd_fault_plan_load(text) : umd_fault_plan_set(text);
-}
-
-umdStatus umd_fault_plan_from_env(void)
-{
-    const char *spec = secure_getenv("PETREL_FAULTS");
-
-    if (!spec || !*spec || atomic_load(&plan_was_set))
-        return UMD_SUCCESS;
-    return umd_fault_plan_from(spec);
 }

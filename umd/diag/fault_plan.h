@@ -51,8 +51,6 @@ UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_set(const char *spec);
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_load(const char *path);
 /** What a person wrote: a file where it starts with '@' or '/', else a specification. NULL clears. */
 UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_from(const char *text);
-/** The plan of $PETREL_FAULTS, once per process, unless a plan was set before. */
-UMD_API UMD_MUST_CHECK umdStatus umd_fault_plan_from_env(void);
 /** How many plans were set so far: the number of the one that was set last. Undo brings back the one before it, unless another has been set since. */
 UMD_API uint64_t umd_fault_plan_generation(void);
 UMD_API void umd_fault_plan_undo(uint64_t number);

@@ -51,8 +51,6 @@ void umd_log_sites_remove(umdLogSite *sites)
         atomic_store(&r->sites, NULL);
 }
 
-uint32_t umd_log_site_count(void) { return atomic_load(&site_count); }
-
 const umdLogSite *umd_log_site_find(uint32_t id)
 {
     uint32_t n = atomic_load_explicit(&range_count, memory_order_acquire);

@@ -8,8 +8,6 @@
 /* Sites of one linked object; counted per range, since each file of the object registers. Under the registry lock (90). */
 void umd_log_sites_add(umdLogSite *sites, umdLogSite *end);
 void umd_log_sites_remove(umdLogSite *sites);
-/** Sites numbered so far: ids are 1 to this; none is used twice. */
-UMD_API uint32_t umd_log_site_count(void);
 /** The site of an id, NULL when its library is gone. Lock-free; valid as long as that library is loaded. */
 UMD_API const umdLogSite *umd_log_site_find(uint32_t id);
 

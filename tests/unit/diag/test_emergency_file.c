@@ -604,9 +604,9 @@ static void a_signal_handler_may_put(void **unused)
 {
     struct sigaction act = { .sa_handler = on_signal }, old;
     uint32_t n = 0, from_handler = 0;
+    struct umd_emergency_stats stats;
 
     (void)unused;
-    assert_int_equal(umd_emergency_open(scratch("signal")), UMD_SUCCESS);
     sigaction(SIGALRM, &act, &old);
     struct itimerval every = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 }, never = { 0 };
     setitimer(ITIMER_REAL, &every, NULL);
@@ -621,7 +621,8 @@ static void a_signal_handler_may_put(void **unused)
     sigaction(SIGALRM, &old, NULL);
     assert_true(from_handler > 0);
     uint32_t count, damaged;
-    assert_int_equal(umd_emergency_read(scratch("signal"), slots, UMD_EMERGENCY_SLOTS, &count, &damaged), UMD_SUCCESS);
+    umd_emergency_get_stats(&stats);
+    assert_int_equal(umd_emergency_read(stats.path, slots, UMD_EMERGENCY_SLOTS, &count, &damaged), UMD_SUCCESS);
     assert_int_equal(damaged, 0);
     for (uint32_t i = 0; i < count; i++)
         assert_string_equal(slots[i].message, strcmp(slots[i].func, "handler") == 0 ? "from a signal handler" : "from the program");

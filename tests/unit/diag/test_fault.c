@@ -216,27 +216,6 @@ static void plans_load_from_files(void **state)
     assert_non_null(strstr(last_error().figures, "/bad\""));
 }
 
-static void from_env_child(void *arg)
-{
-    struct umd_fault_hit hit;
-
-    setenv("PETREL_FAULTS", arg, 1);
-    if (umd_fault_plan_from_env() != UMD_SUCCESS)
-        _exit(3);
-    setenv("PETREL_FAULTS", "hw.cu.hang[nth=50]=fire", 1); /* read once */
-    if (umd_fault_plan_from_env() != UMD_SUCCESS || !umd_fault(UMD_FAULT_HW_CU_HANG, (struct umd_fault_where){ 0 }, &hit))
-        _exit(4);
-}
-
-static void environment_is_read_once(void **state)
-{
-    char text[512];
-
-    (void)state;
-    assert_int_equal(in_child(from_env_child, "hw.cu.hang=fire", text, sizeof(text)), 0);
-    assert_int_equal(WEXITSTATUS(in_child(from_env_child, "hw.cu.hang=fry", text, sizeof(text))), 3);
-}
-
 static void *hits_in_thread(void *arg)
 {
     struct umd_fault_hit hit;
@@ -291,7 +270,6 @@ static int clear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(environment_is_read_once), /* first: later ones set plans, which the children would inherit */
         cmocka_unit_test_teardown(attributes_choose_the_hit, clear), cmocka_unit_test_teardown(filters_choose_the_context, clear),
         cmocka_unit_test_teardown(chance_follows_the_seed, clear), cmocka_unit_test_teardown(arguments_and_counters, clear),
         cmocka_unit_test_teardown(mistakes_have_their_position, clear), cmocka_unit_test_teardown(near_misses_are_suggested, clear),
