@@ -2,6 +2,7 @@
 /* diag_fixture.c - scratch directory, files and child processes for the tests of umd/diag. */
 #include "diag_fixture.h"
 
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 static char dir[64];
@@ -51,6 +52,49 @@ const char *slurp(const char *path)
     if (f)
         fclose(f);
     return *text;
+}
+
+const char *path_of(char *to, size_t size, const char *name)
+{
+    snprintf(to, size, "%s", scratch(name));
+    return to;
+}
+
+const char *logged(const char *path)
+{
+    umdLogFlush(20000);
+    return slurp(path);
+}
+
+static _Atomic(bool) stop, stands;
+
+static ssize_t hanging_write(int fd, const void *buf, size_t n)
+{
+    while (atomic_load(&stop) && gettid() != getpid()) { /* the writer only */
+        atomic_store(&stands, true);
+        usleep(1000);
+    }
+    return umd_sys_default()->write(fd, buf, n);
+}
+
+void writer_stop(void)
+{
+    static struct umd_sys table;
+
+    table = *umd_sys_default();
+    table.write = hanging_write;
+    atomic_store(&stands, false);
+    atomic_store(&stop, true);
+    umd_sys_set(&table);
+    umdLogMessage(UMD_LOG_WARN, "umd.test", 0, NULL, "the writer stands here");
+    while (!atomic_load(&stands))
+        usleep(1000);
+}
+
+void writer_go(void)
+{
+    atomic_store(&stop, false);
+    umd_sys_set(NULL);
 }
 
 unsigned count_of(const char *text, const char *part)

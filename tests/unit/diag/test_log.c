@@ -7,12 +7,6 @@
 
 UMD_LOG_MODULE("umd.test.log");
 
-static const char *logged(const char *path)
-{
-    umdLogFlush(5000);
-    return slurp(path);
-}
-
 /* The message of each line starts after ": " and ends before " [function". */
 static void expect_line(const char *text, const char *message)
 {

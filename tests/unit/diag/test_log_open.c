@@ -11,19 +11,6 @@
 
 UMD_LOG_MODULE("umd.test.open");
 
-static const char *logged(const char *path)
-{
-    umdLogFlush(10000);
-    return slurp(path);
-}
-
-/* scratch's places are used anew after four calls. */
-static const char *path_of(char *to, size_t size, const char *name)
-{
-    snprintf(to, size, "%s", scratch(name));
-    return to;
-}
-
 static void a_file_that_cannot_be_had_leaves_the_one_before(void **state)
 {
     char path[160];

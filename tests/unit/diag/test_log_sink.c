@@ -11,19 +11,13 @@
 
 UMD_LOG_MODULE("umd.test.sink");
 
-static const char *logged(const char *path)
-{
-    umdLogFlush(5000);
-    return slurp(path);
-}
-
 static void rotates_by_size_and_keeps_so_many(void **state)
 {
     char path[128], old[160];
     unsigned lines = 0;
 
     (void)state;
-    snprintf(path, sizeof(path), "%s", scratch("rot"));
+    path_of(path, sizeof(path), "rot");
     umdLogSetRotation(8192, 2);
     assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
     for (int i = 0; i < 300; i++) {
@@ -73,7 +67,7 @@ static void a_file_is_of_one_process(void **state)
     int status;
 
     (void)state;
-    snprintf(path, sizeof(path), "%s", scratch("shared"));
+    path_of(path, sizeof(path), "shared");
     assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
     UMD_LOG(UMD_LOG_INFO, "the first process writes");
     umdLogFlush(2000);
@@ -237,33 +231,16 @@ static void what_fits_survives_a_failure(void **state)
     }
 }
 
-/* A sink that blocks until it is let go. */
-static _Atomic(bool) blocked, reached;
-static ssize_t blocking_write(int fd, const void *buf, size_t n)
-{
-    while (atomic_load(&blocked)) {
-        atomic_store(&reached, true);
-        usleep(1000);
-    }
-    return umd_sys_default()->write(fd, buf, n);
-}
-
 enum { MANY = 40000 }; /* more than a ring holds */
 
 static void a_blocked_sink_blocks_nobody(void **state)
 {
-    struct umd_sys table = *umd_sys_default();
     umdLogStats before, after;
 
     (void)state;
     assert_int_equal(umdLogOpenFile(scratch("blocked"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
     umdLogGetStats(&before);
-    table.write = blocking_write;
-    atomic_store(&blocked, true);
-    umd_sys_set(&table);
-    UMD_LOG(UMD_LOG_WARN, "first x=%d", 1);
-    while (!atomic_load(&reached))
-        usleep(1000);
+    writer_stop();
     uint64_t start_ns = umd_sys()->mono_ns();
     for (int i = 0; i < MANY; i++)
         UMD_LOG(UMD_LOG_INFO, "many i=%d", i);
@@ -272,9 +249,8 @@ static void a_blocked_sink_blocks_nobody(void **state)
     UMD_LOG(UMD_LOG_ERROR, "other trouble x=%d", 2);
     umdLogFlush(50); /* gives up in time */
     uint64_t took_ns = umd_sys()->mono_ns() - start_ns;
-    atomic_store(&blocked, false);
+    writer_go();
     umdLogFlush(60000);
-    umd_sys_set(NULL);
     assert_true(took_ns < 2000000000ull);
     umdLogGetStats(&after);
     uint64_t dropped = after.dropped - before.dropped;
@@ -504,7 +480,7 @@ static void so_many_files_are_kept_as_can_be_renamed(void **state)
     char path[160], text[4096];
 
     (void)state;
-    snprintf(path, sizeof(path), "%s", scratch("keep"));
+    path_of(path, sizeof(path), "keep");
     assert_int_equal(in_child(keep_child, path, text, sizeof(text)), 0);
 }
 
@@ -527,7 +503,7 @@ static void a_fault_in_the_log_of_a_stepped_run_stops_nobody(void **state)
     char path[160], text[4096];
 
     (void)state;
-    snprintf(path, sizeof(path), "%s", scratch("fault"));
+    path_of(path, sizeof(path), "fault");
     int status = in_child(stepped_fault_child, path, text, sizeof(text));
     if (status != 0)
         fail_msg("status 0x%x: %s", (unsigned)status, text);

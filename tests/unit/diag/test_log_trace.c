@@ -15,12 +15,6 @@ UMD_LOG_MODULE("umd.test.trace");
 #define FIRST "00-" T1 "-" S1 "-01"
 #define SECOND "00-" T2 "-" S2 "-00"
 
-static const char *logged(const char *path)
-{
-    umdLogFlush(10000);
-    return slurp(path);
-}
-
 enum { ROUNDS = 500 };
 static pthread_barrier_t both;
 
@@ -88,9 +82,9 @@ static void threads_work_for_different_traces(void **state)
     char json[160], binary[160], text[160];
 
     (void)state;
-    snprintf(text, sizeof(text), "%s", scratch("trace.log"));
-    snprintf(json, sizeof(json), "%s", scratch("trace.json"));
-    snprintf(binary, sizeof(binary), "%s", scratch("trace.bin"));
+    path_of(text, sizeof(text), "trace.log");
+    path_of(json, sizeof(json), "trace.json");
+    path_of(binary, sizeof(binary), "trace.bin");
     assert_int_equal(umdLogOpenFile(text, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
     assert_int_equal(umdLogOpenFile(json, UMD_LOG_FORMAT_JSON, "info"), UMD_SUCCESS);
     assert_int_equal(umdLogOpenFile(binary, UMD_LOG_FORMAT_BINARY, "info"), UMD_SUCCESS);
@@ -173,32 +167,15 @@ static void all_kinds_of_lines_carry_it(void **state)
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
 }
 
-/* A sink that blocks until it is let go. */
-static _Atomic(bool) blocked, reached;
-static ssize_t blocking_write(int fd, const void *buf, size_t n)
-{
-    while (atomic_load(&blocked)) {
-        atomic_store(&reached, true);
-        usleep(1000);
-    }
-    return umd_sys_default()->write(fd, buf, n);
-}
-
 /* The ring has no room for the news when they come: they are not lost with the lines. */
 static void a_full_ring_does_not_lose_the_trace(void **state)
 {
-    struct umd_sys table = *umd_sys_default();
     const char *path = scratch("full");
     umdLogStats before, after;
 
     (void)state;
     assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
-    table.write = blocking_write;
-    atomic_store(&blocked, true);
-    umd_sys_set(&table);
-    UMD_LOG(UMD_LOG_WARN, "first x=%d", 1);
-    while (!atomic_load(&reached))
-        usleep(1000);
+    writer_stop();
     umdLogGetStats(&before);
     do {
         UMD_LOG(UMD_LOG_INFO, "many of=%d", 1);
@@ -208,9 +185,8 @@ static void a_full_ring_does_not_lose_the_trace(void **state)
     umd_record_set_context(17);
     UMD_LOG(UMD_LOG_INFO, "dropped x=%d", 1);
     UMD_LOG(UMD_LOG_ERROR, "folded x=%d", 2);
-    atomic_store(&blocked, false);
-    umdLogFlush(10000);
-    umd_sys_set(NULL);
+    writer_go();
+    umdLogFlush(20000);
     UMD_LOG(UMD_LOG_INFO, "later x=%d", 3);
     const char *all = logged(path);
     assert_int_equal(count_of(all, "dropped x=1"), 0);
@@ -260,7 +236,7 @@ static void a_forked_child_goes_on_with_it(void **state)
 
     (void)state;
     assert_int_equal(umdLogOpenFile(scratch("fork"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
-    snprintf(path, sizeof(path), "%s", scratch("fork"));
+    path_of(path, sizeof(path), "fork");
     assert_int_equal(umdLogSetTrace(FIRST), UMD_SUCCESS);
     umd_record_set_context(5);
     UMD_LOG(UMD_LOG_INFO, "parent x=%d", 0);

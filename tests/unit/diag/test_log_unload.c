@@ -99,39 +99,20 @@ static void the_loader_does_not_hold_up_the_log(void **state)
 
 /* ---- A sink that holds the writer up ---- */
 
-static _Atomic(bool) hang, hanging;
-
-static ssize_t hanging_write(int fd, const void *buf, size_t n)
-{
-    while (atomic_load(&hang) && gettid() != getpid()) { /* the writer only */
-        atomic_store(&hanging, true);
-        usleep(1000);
-    }
-    return umd_sys_default()->write(fd, buf, n);
-}
-
 /* What a library could not get out is counted; and of the next one, when the sink goes on, nothing is missing. */
 static void a_sink_that_hung_once_costs_later_libraries_nothing(void **state)
 {
-    static struct umd_sys table;
     char path[160];
     umdLogStats before, after;
 
     (void)state;
-    snprintf(path, sizeof(path), "%s", scratch("hung"));
-    table = *umd_sys_default();
-    table.write = hanging_write;
+    path_of(path, sizeof(path), "hung");
     assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
     umdLogGetStats(&before);
-    atomic_store(&hang, true);
-    umd_sys_set(&table);
-    UMD_LOG(UMD_LOG_WARN, "hangs x=%d", 1);
-    while (!atomic_load(&hanging))
-        usleep(1000);
+    writer_stop();
     use(plugins[0], 50);
-    atomic_store(&hang, false);
+    writer_go();
     umdLogFlush(20000);
-    umd_sys_set(NULL);
     umdLogGetStats(&after);
     assert_int_equal(count_of(slurp(path), "plugin 1 logs i=") + after.dropped - before.dropped, 50);
     for (int i = 0; i < 4; i++)
