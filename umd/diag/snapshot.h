@@ -34,7 +34,7 @@
  */
 #define UMD_CRASH_MAGIC "petrel-crash 1"
 #define UMD_CRASH_PREFIX "crash."
-#define UMD_CRASH_KEEP 5u       /* snapshots kept in the directory, and at most so many of one process */
+#define UMD_CRASH_KEEP 5u       /* snapshots kept in the directory, and at most so many of one process; other files there are left alone */
 #define UMD_CRASH_STACK_B 65536u
 
 /* ---- State of the layers ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -76,11 +77,11 @@ static void add_number(char *to, uint64_t v)
 }
 
 /* No descriptor left: the soft limit can be raised, and the process is at its end. Value: a descriptor, or -errno. */
-static int open_new(const char *path)
+static int open_by_all_means(const char *path, int flags)
 {
     struct rlimit limit;
 
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0)
         return fd;
     int err = errno;
@@ -89,7 +90,7 @@ static int open_new(const char *path)
     limit.rlim_cur = limit.rlim_max - limit.rlim_cur > 16 ? limit.rlim_cur + 16 : limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return -err; /* that there is none left is what matters */
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
     return fd >= 0 ? fd : -errno;
 }
 
@@ -108,9 +109,46 @@ static int open_file(void)
         add_number(path, (uint64_t)getpid());
         strcat(path, ".");
         add_number(path, (uint64_t)now.tv_sec + later);
-        fd = open_new(path);
+        fd = open_by_all_means(path, O_WRONLY | O_CREAT | O_EXCL);
     }
     return fd;
+}
+
+static const char *skip_digits(const char *s)
+{
+    const char *begin = s;
+
+    while (*s >= '0' && *s <= '9')
+        s++;
+    return s == begin ? NULL : s;
+}
+
+#define FIRST_LINE UMD_CRASH_MAGIC "\n"
+#define FIRST_LINE_B (sizeof(FIRST_LINE) - 1)
+
+/* A snapshot, by its name and its first line; whatever else lies in the directory is the user's. */
+static bool is_snapshot(const struct umd_state_file *file)
+{
+    char begin[FIRST_LINE_B];
+    const char *s = skip_digits(file->name + strlen(UMD_CRASH_PREFIX));
+
+    s = s && *s == '.' ? skip_digits(s + 1) : NULL;
+    if (!s || *s)
+        return false;
+    int fd = open_by_all_means(file->path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool same = read(fd, begin, FIRST_LINE_B) == (ssize_t)FIRST_LINE_B && memcmp(begin, FIRST_LINE, FIRST_LINE_B) == 0;
+    close(fd);
+    return same;
+}
+
+/* Not even its first line could be written: no use to anybody, and not to be known for ours later. */
+static bool is_void(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_size < (off_t)FIRST_LINE_B;
 }
 
 /* Where standard error takes it at once: a full pipe would hold us for ever. */
@@ -171,15 +209,19 @@ static void snapshot(int sig, const siginfo_t *info, const void *context)
     if (atomic_fetch_add(&written, 1) >= UMD_CRASH_KEEP)
         return; /* a handler before ours goes on after each of them */
     int fd = open_file(), err = fd < 0 ? -fd : 0;
-    if (fd >= 0) {
+    bool have = fd >= 0;
+    if (have) {
         err = umd_snapshot_write(fd, sig, info, context);
+        have = !err || !is_void(fd);
+        if (!have)
+            unlink(path);
         if (close(fd) != 0 && !err)
             err = errno;
-        umd_state_files_keep(dir, UMD_CRASH_PREFIX, UMD_CRASH_KEEP, NULL);
+        umd_state_files_keep(dir, UMD_CRASH_PREFIX, UMD_CRASH_KEEP, is_snapshot);
     }
     if (err)
         note_missing(err);
-    say(umd_snapshot_signal_name(sig), fd >= 0, err);
+    say(umd_snapshot_signal_name(sig), have, err);
 }
 
 /* At a limit on the size of files the kernel sends a signal, which waits as all do, and would end the process before the one it dies of. */

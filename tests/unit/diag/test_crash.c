@@ -289,6 +289,13 @@ static int run_size_limit(void)
     return setrlimit(RLIMIT_FSIZE, &small) ? 1 : touch();
 }
 
+static int run_no_room(void)
+{
+    struct rlimit none = { 0, 0 };
+
+    return setrlimit(RLIMIT_FSIZE, &none) ? 1 : touch();
+}
+
 static int run_forked(void)
 {
     int status;
@@ -326,6 +333,7 @@ static const struct run runs[] = {
     { "chained", run_chained }, { "removed", run_removed }, { "in_snapshot", run_in_snapshot }, { "overflow", run_overflow },
     { "overflow_thread", run_overflow_thread }, { "together", run_together }, { "no_descriptor", run_no_descriptor },
     { "forked", run_forked }, { "in_writer", run_in_writer }, { "directory_gone", run_directory_gone }, { "size_limit", run_size_limit },
+    { "no_room", run_no_room },
 };
 
 /* ---- Tests ---- */
@@ -545,6 +553,12 @@ static void what_is_missing_is_told_with_its_reason(void **unused)
     (void)snapshots(scratch("small"), &count, &whole);
     assert_int_equal(count, 1);
     assert_int_equal(whole, 0);
+    status = program("no_room", scratch("void"), ""); /* an empty file is none */
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_non_null(strstr(out, "petrel: SIGSEGV, and no snapshot could be written to "));
+    assert_non_null(strstr(out, ": File too large\n"));
+    (void)snapshots(scratch("void"), &count, &whole);
+    assert_int_equal(count, 0);
 }
 
 static void a_child_of_fork_has_its_own(void **unused)
@@ -573,6 +587,45 @@ static void five_are_kept(void **unused)
     (void)snapshots(scratch("five"), &count, &whole);
     assert_int_equal(count, 5);
     assert_int_equal(whole, 5);
+}
+
+/* The directory may be the user's own: what only looks like a snapshot stays, however old it is. */
+static void files_of_others_stay(void **unused)
+{
+    static const struct { const char *name, *text; } others[] = {
+        { "crash.log", "petrel-crash 1\nmine\n" }, { "crash.1.2.tar.gz", "petrel-crash 1\n" }, { "crash.12", "petrel-crash 1\n" },
+        { "crash.1.", "petrel-crash 1\n" }, { "crash.1.2", "by another program\n" }, { "crash.3.4", "" }, { "crash.5.6", "petrel-crash 17\n" },
+        { "crash.-7.8", "petrel-crash 1\n" },
+    };
+    const struct timespec long_ago[2] = { { 0 }, { 0 } };
+    struct dirent *e;
+    char dir[128], path[300];
+    unsigned count = 0;
+
+    (void)unused;
+    path_of(dir, sizeof(dir), "others");
+    assert_int_equal(mkdir(dir, 0700), 0);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, others[i].name);
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(others[i].text, f);
+        fclose(f);
+        assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    }
+    for (int i = 0; i < 7; i++)
+        (void)program("segv", dir, "");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, others[i].name);
+        assert_int_equal(access(path, F_OK), 0);
+        assert_string_equal(slurp(path), others[i].text);
+    }
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    while ((e = readdir(d)))
+        count += strncmp(e->d_name, "crash.", 6) == 0;
+    closedir(d);
+    assert_int_equal(count, sizeof(others) / sizeof(others[0]) + UMD_CRASH_KEEP);
 }
 
 #define IN_CALL(expr_) ({ struct umd_api_call call_ = { 0 }; umd_api_enter(&call_, "umdA", "x=%d", 1); umd_api_exit(&call_, (expr_)); })
@@ -622,6 +675,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(threads_that_crash_together_give_one_whole_snapshot), cmocka_unit_test(the_last_descriptor_may_be_gone),
         cmocka_unit_test(what_is_missing_is_told_with_its_reason),
         cmocka_unit_test(a_child_of_fork_has_its_own), cmocka_unit_test(the_logs_own_thread_may_crash), cmocka_unit_test(five_are_kept),
+        cmocka_unit_test(files_of_others_stay),
         cmocka_unit_test(a_bad_directory_is_one_clear_error), cmocka_unit_test(state_can_be_asked_for),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
