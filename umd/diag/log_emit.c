@@ -76,10 +76,10 @@ static void line_now(const struct umd_diag_thread *t, struct umd_log_line *line)
 }
 
 /* An error whose entry found no room is not lost: see log_fold.h. */
-static void overflow(const struct umd_diag_thread *t, const struct umd_log_text *text)
+static void overflow(const struct umd_diag_thread *t, uint32_t site_id, const struct umd_log_text *text)
 {
     if (text->level == UMD_LOG_ERROR)
-        umd_log_fold_put(text, umd_stamp(), t->ring ? t->ring->tid : umd_diag_host_tid(), t->depth, &t->trace);
+        umd_log_fold_put(site_id, text, umd_stamp(), t->ring ? t->ring->tid : umd_diag_host_tid(), t->depth, &t->trace);
 }
 
 /* All but the usual: an error, text among the arguments, the first line of a thread, no writer. */
@@ -108,8 +108,8 @@ static __attribute__((noinline)) void emit_slow(const umdLogSite *site, const ui
         line_now(t, &(struct umd_log_line){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
                                             .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });
     } else if (!put(t, site->id, (struct piece){ encoded, n }, (struct piece){ "", 0 }, site->level <= UMD_LOG_WARN)) {
-        overflow(t, &(struct umd_log_text){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
-                                            .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });
+        overflow(t, site->id, &(struct umd_log_text){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
+                                                      .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });
     }
     errno = saved;
 }
@@ -191,7 +191,7 @@ void umd_log_text(const struct umd_log_text *x)
     } else {
         const struct umd_log_entry_text text = { .context_id = x->context_id, .record = x->record, .code = x->code, .line = x->line, .level = x->level };
         if (!put(t, UMD_ENTRY_TEXT, (struct piece){ &text, sizeof(text) }, (struct piece){ payload, n }, x->level <= UMD_LOG_WARN))
-            overflow(t, x);
+            overflow(t, 0, x);
     }
     errno = saved;
 }

@@ -5,9 +5,14 @@
 
 #include "log_internal.h"
 
-/* Any thread, lock-free, async-signal-safe. The emergency ring has the error already: here it waits for the writer's next round.
- * Of more call sites than there is room for they stay in the emergency ring alone. */
-void umd_log_fold_put(const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth, const struct umd_log_trace_ids *trace);
+/*
+ * Any thread, lock-free, async-signal-safe. The emergency ring has the error already: here it waits for the writer's next round. A call
+ * site is its number, and of a text (site_id 0) module, function, file, line and code. Each that our libraries have finds room, and some hundred
+ * of others do (tests/unit/diag/sites.py counts); those beyond stay in the emergency ring alone. What is never written to is no memory.
+ */
+#define UMD_FOLD_SLOTS 1024u
+void umd_log_fold_put(uint32_t site_id, const struct umd_log_text *text, uint64_t stamp, uint32_t tid, uint32_t depth,
+                      const struct umd_log_trace_ids *trace);
 
 struct umd_log_folded {
     uint64_t stamp, context_id;
@@ -21,5 +26,7 @@ struct umd_log_folded {
 };
 /* The writer: takes one out. False: none (left). */
 bool umd_log_fold_take(struct umd_log_folded *out);
+/* In a forked child: forgets what the parent will write. */
+void umd_log_fold_child(void);
 
 #endif

@@ -533,5 +533,6 @@ void umd_log_writer_atfork(int stage)
     ended = false;
     umd_cond_init(&flush_cond);
     umd_log_ring_child(t ? t->ring : NULL);
+    umd_log_fold_child();
     umd_log_sinks_child();
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# sites.py - umd-log sites lists every place of the libraries that logs, raises or absorbs: as many as the sources have, file by file.
+# sites.py - umd-log sites lists every place that logs, raises or absorbs, as many as the sources have; and for the first error of each there is room.
 """usage: sites.py SOURCE_ROOT UMD_LOG"""
 import collections
 import json
@@ -59,6 +59,11 @@ def main():
     have = collections.Counter((s["kind"], s["file"]) for s in sites if s["module"] != "umd.api" and s["function"] not in own)
     wrong = [f"{file}: {want[kind, file]} places in the sources that {kind}, {have[kind, file]} sites listed"
              for kind, file in sorted(set(want) | set(have)) if want[kind, file] != have[kind, file]]
+    with open(os.path.join(sys.argv[1], "umd/diag/log_fold.h"), encoding="utf-8") as f:
+        slots = int(re.search(r"#define UMD_FOLD_SLOTS (\d+)u", f.read()).group(1))
+    errors = sum(s.get("level", "ERROR") == "ERROR" for s in sites) # one whose level is chosen at run time may be an error, too
+    if errors + 256 > slots:
+        wrong.append(f"{errors} sites may log an error, and UMD_FOLD_SLOTS (log_fold.h) has {slots} places: not each first one could be kept")
     if sum(want.values()) < 300:
         wrong.append(f"only {sum(want.values())} places found in the sources: wrong folder?")
     print("\n".join(wrong) or f"all {sum(have.values())} places are listed")

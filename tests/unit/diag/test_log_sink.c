@@ -267,6 +267,59 @@ static void a_blocked_sink_blocks_nobody(void **state)
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
 }
 
+static void fill_the_ring(void)
+{
+    umdLogStats before, after;
+
+    umdLogGetStats(&before);
+    do {
+        UMD_LOG(UMD_LOG_INFO, "many of=%d", 1);
+        umdLogGetStats(&after);
+    } while (after.dropped == before.dropped);
+}
+
+enum { SITES = 1000 };
+static umdLogSite sites[SITES] __attribute__((aligned(64)));
+static umdLogModule sites_module = { .name = "umd.test.sites" };
+
+/* While nothing can be written: the first error of each call site waits, and each module's messages are a call site of their own. */
+static void the_first_error_of_each_call_site_is_kept(void **state)
+{
+    static const char *const modules[] = { "ccl", "framework", "framework.io" };
+    char part[64];
+
+    (void)state;
+    for (uint32_t i = 0; i < SITES; i++)
+        sites[i] = (umdLogSite){ .module = &sites_module, .func = "made", .file = "made.c", .line = 1, .fmt = "site=%d time=%d", .arg_count = 2,
+                                 .level = UMD_LOG_ERROR };
+    umd_log_module_register(&sites_module, sites, sites + SITES);
+    assert_int_equal(umdLogOpenFile(scratch("each"), UMD_LOG_FORMAT_TEXT, "info"), UMD_SUCCESS);
+    writer_stop();
+    fill_the_ring();
+    for (uint64_t time = 0; time < 3; time++)
+        for (uint64_t i = 0; i < SITES; i++)
+            umd_log_emit(&sites[i], (const uint64_t[]){ i, time });
+    for (int i = 0; i < 6; i++) {
+        snprintf(part, sizeof(part), "of a framework number=%d", i);
+        umdLogMessage(UMD_LOG_ERROR, modules[i % 3], 0, NULL, part);
+    }
+    writer_go();
+    umdLogFlush(60000);
+    const char *text = logged(scratch("each"));
+    assert_int_equal(count_of(text, " umd.test.sites depth=0: site="), SITES);
+    assert_int_equal(count_of(text, " time=0 folded=2 "), SITES);
+    for (int i = 0; i < SITES; i++) {
+        snprintf(part, sizeof(part), ": site=%d time=0 folded=2 ", i);
+        assert_int_equal(count_of(text, part), 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(part, sizeof(part), " %s depth=0: of a framework number=%d folded=1 ", modules[i], i);
+        assert_int_equal(count_of(text, part), 1);
+    }
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    umd_log_module_unregister(&sites_module, sites);
+}
+
 static void logs_in_handler(int sig)
 {
     UMD_LOG(UMD_LOG_ERROR, "in a handler sig=%d name=%s", sig, "alarm");
@@ -515,7 +568,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(rotates_by_size_and_keeps_so_many), cmocka_unit_test(an_older_file_is_kept), cmocka_unit_test(a_file_is_of_one_process),
         cmocka_unit_test(a_race_for_a_file_is_lost_cleanly), cmocka_unit_test(bad_path_is_one_clear_error),
         cmocka_unit_test(full_disk_degrades_and_warns_once), cmocka_unit_test(what_fits_survives_a_failure),
-        cmocka_unit_test(a_blocked_sink_blocks_nobody), cmocka_unit_test(a_signal_handler_may_log),
+        cmocka_unit_test(a_blocked_sink_blocks_nobody), cmocka_unit_test(the_first_error_of_each_call_site_is_kept),
+        cmocka_unit_test(a_signal_handler_may_log),
         cmocka_unit_test(threads_lose_nothing_and_keep_their_order), cmocka_unit_test(a_forked_child_has_its_own_file),
         cmocka_unit_test(without_a_thread_it_writes_at_once), cmocka_unit_test(environment_sets_sinks_and_exit_drains),
         cmocka_unit_test(a_child_forked_before_the_first_line_has_its_own_file), cmocka_unit_test(bad_environment_only_degrades),
