@@ -137,8 +137,9 @@ static void print_records(FILE *to, const struct crash *c, const char *section, 
         crash_text(l, "file", file, sizeof(file));
         decode(l, message, sizeof(message));
         uint64_t ns = crash_u64(l, "mono_ns");
-        fprintf(to, "  %" PRIu64 ".%09" PRIu64 " %-5s %" PRIu64 " %s: %s [%s %s:%" PRIu64 "]\n", ns / 1000000000u, ns % 1000000000u,
-                level_name(crash_u64(l, "level")), crash_u64(l, "tid"), module, message, func, file, crash_u64(l, "line"));
+        fprintf(to, "  %" PRIu64 ".%09" PRIu64 " %-5s %" PRIu64 " %s: %s [%s %s:%" PRIu64 "]%s\n", ns / 1000000000u, ns % 1000000000u,
+                level_name(crash_u64(l, "level")), crash_u64(l, "tid"), module, message, func, file, crash_u64(l, "line"),
+                strcmp(section, "log") == 0 && !crash_u64(l, "taken") ? " *" : "");
     }
 }
 
@@ -158,7 +159,7 @@ void crash_show(FILE *to, const char *path, const struct crash *c, const struct 
     print_frames(to, s);
     print_calls(to, c);
     print_records(to, c, "emergency", "Last errors and events (emergency ring)");
-    print_records(to, c, "log", "Log lines that no sink had written yet");
+    print_records(to, c, "log", "Last log lines of each thread; *: not in any log file yet");
     print_lines(to, c, "state", "State of the driver", 1);
     print_lines(to, c, "registers", "Registers", 4);
 }

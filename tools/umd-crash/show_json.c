@@ -122,6 +122,8 @@ static struct json_object *records(const struct crash *c, const char *section)
         add_kv(o, l, "file");
         add_int(o, l, "line");
         add_decoded(o, l, "message");
+        if (strcmp(section, "log") == 0)
+            json_object_object_add(o, "taken", json_object_new_boolean(crash_u64(l, "taken") != 0));
         json_object_array_add(all, o);
     }
     return all;

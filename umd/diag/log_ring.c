@@ -84,8 +84,7 @@ bool umd_log_ring_settle(struct umd_log_ring *ring, uint64_t stamp, uint64_t con
 
 /* ---- Consumer ---- */
 
-/* Size and payload of the entry at `word`, of which so many bytes can be read; its stamp, after the one before. False: it makes no sense. */
-static bool decode(const uint64_t word[2], const uint64_t *at, uint32_t room, uint64_t before, struct umd_log_entry *e)
+bool umd_log_ring_decode(const uint64_t word[2], const uint64_t *at, uint32_t room, uint64_t before, struct umd_log_entry *e)
 {
     uint32_t words = word[0] >> UMD_ENTRY_WORDS_AT & UMD_ENTRY_WORDS_MAX;
 
@@ -105,7 +104,7 @@ static void find_front(struct umd_log_ring *ring, uint64_t tail)
 
     for (ring->has_front = false; tail != ring->seen_head; tail += e->size_B) {
         const uint64_t *at = umd_log_ring_at(ring, tail);
-        if (!decode(at, at, UMD_RING_B, ring->tail_stamp, e)) { /* somebody wrote over it: what is there is given up, as one since nobody knows */
+        if (!umd_log_ring_decode(at, at, UMD_RING_B, ring->tail_stamp, e)) { /* somebody wrote over it: what is there is given up, as one since nobody knows */
             umd_log_count_dropped();
             tail = ring->seen_head;
             break;
@@ -131,8 +130,20 @@ void umd_log_ring_look(struct umd_log_ring *ring)
     find_front(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed));
 }
 
+static void set_mark(struct umd_log_ring_mark *m, uint64_t at, uint64_t stamp, uint64_t context_id)
+{
+    atomic_store_explicit(&m->at, UINT64_MAX, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    m->stamp = stamp;
+    m->context_id = context_id;
+    atomic_store_explicit(&m->at, at, memory_order_release);
+}
+
 void umd_log_ring_take(struct umd_log_ring *ring)
 {
+    if (ring->taken++ % UMD_RING_MARK_EACH == 0)
+        set_mark(&ring->marks[ring->taken / UMD_RING_MARK_EACH % UMD_RING_MARKS], atomic_load_explicit(&ring->tail, memory_order_relaxed),
+                 ring->tail_stamp, ring->tail_context);
     ring->tail_stamp = ring->front.stamp;
     find_front(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->front.size_B);
 }
@@ -151,6 +162,8 @@ struct umd_log_ring *umd_log_ring_create(void)
         return NULL;
     ring->block = block;
     ring->tid = umd_sys()->tid();
+    for (uint32_t i = 0; i < UMD_RING_MARKS; i++)
+        atomic_store_explicit(&ring->marks[i].at, UINT64_MAX, memory_order_relaxed);
     ring->stamp = ring->tail_stamp = UMD_ENTRY_STAMP(umd_stamp());
     for (size_t at = 0; at < sizeof(ring->data); at += 4096) /* page faults now, at the thread's first line, and not in its calls */
         ((volatile uint8_t *)ring->data)[at] = 0;
@@ -211,49 +224,11 @@ void umd_log_ring_child(struct umd_log_ring *own)
         r->tail_stamp = r->stamp;
         r->tail_context = r->context_id;
         r->front_trace = r->trace;
+        for (uint32_t i = 0; i < UMD_RING_MARKS; i++)
+            atomic_store(&r->marks[i].at, UINT64_MAX);
         if (r == own)
             r->tid = umd_sys()->tid();
         else
             atomic_store(&r->orphan, true);
-    }
-}
-
-/* One entry, of a ring whose memory may be anything by now. False: it makes no sense. */
-static bool peek_entry(bool (*peek)(void *to, const void *from, size_t n), struct umd_log_ring *ring, uint64_t at, uint64_t before,
-                       struct umd_log_entry *e, uint8_t *payload, size_t size)
-{
-    uint64_t word[2] = { 0 };
-    uint32_t room = UMD_RING_B - (uint32_t)(at & (UMD_RING_B - 1));
-
-    if (!peek(word, umd_log_ring_at(ring, at), room < sizeof(word) ? room : sizeof(word)) ||
-        !decode(word, umd_log_ring_at(ring, at), room, before, e) || e->payload_B > size || !peek(payload, e->payload, e->payload_B))
-        return false;
-    e->payload = payload;
-    return true;
-}
-
-void umd_log_ring_each_left(bool (*peek)(void *to, const void *from, size_t n),
-                            void (*fn)(void *arg, uint32_t tid, const struct umd_log_entry *e), void *arg, uint32_t max)
-{
-    static uint8_t payload[4096];
-    struct umd_log_entry e;
-    struct umd_log_entry_where where; /* as of what comes before tail */
-    uint64_t head, tail;
-    uint32_t tid;
-
-    for (struct umd_log_ring *r = umd_log_ring_first(), *next; r && peek(&next, &r->next, sizeof(next)); r = next) {
-        if (!peek(&where.stamp, &r->tail_stamp, sizeof(where.stamp)) || !peek(&where.context_id, &r->tail_context, sizeof(where.context_id)) ||
-            !peek(&tail, &r->tail, sizeof(tail)) || !peek(&head, &r->head, sizeof(head)) || !peek(&tid, &r->tid, sizeof(tid)))
-            return;
-        for (; tail < head && max && peek_entry(peek, r, tail, where.stamp, &e, payload, sizeof(payload)); tail += e.size_B) {
-            if (e.site_id == UMD_ENTRY_WHERE)
-                memcpy(&where, payload, sizeof(where));
-            if (e.site_id == UMD_ENTRY_WHERE || e.site_id == UMD_ENTRY_TRACE || e.site_id == UMD_ENTRY_PAD)
-                continue;
-            where.stamp = e.stamp;
-            e.context_id = where.context_id;
-            fn(arg, tid, &e);
-            max--;
-        }
     }
 }

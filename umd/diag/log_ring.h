@@ -65,6 +65,17 @@ struct umd_log_entry {
     const uint8_t *payload;
 };
 
+/*
+ * Where an entry that the consumer took begins: entries can only be read in their order, and from a mark on those that were taken can be
+ * read once more, as long as nothing was written over them. at is invalid (UINT64_MAX) while the others change.
+ */
+struct umd_log_ring_mark {
+    _Atomic(uint64_t) at;
+    uint64_t stamp, context_id; /* of what comes before it */
+};
+#define UMD_RING_MARKS 64u
+#define UMD_RING_MARK_EACH 16u  /* entries */
+
 struct umd_log_ring {
     /* Producer's alone: on a line that no other thread reads, so that it is there when a call comes. */
     uint64_t at;                /* as head */
@@ -86,6 +97,8 @@ struct umd_log_ring {
     bool has_front;
     struct umd_log_entry front; /* the oldest entry, at tail */
     struct umd_log_trace_ids front_trace;
+    uint64_t taken;             /* entries */
+    struct umd_log_ring_mark marks[UMD_RING_MARKS]; /* round and round; for a crash */
     _Alignas(64) uint8_t data[UMD_RING_B];
 };
 
@@ -132,6 +145,8 @@ bool umd_log_ring_settle(struct umd_log_ring *ring, uint64_t stamp, uint64_t con
 /* Producer: room for a long entry, head and all but its payload written; *size_out is for the commit. NULL: no room. */
 uint8_t *umd_log_ring_reserve_long(struct umd_log_ring *ring, uint32_t site_id, uint32_t depth, uint64_t stamp, uint32_t payload_B, uint32_t *size_out);
 
+/* Size and payload of the entry at `word`, of which so many bytes can be read; its stamp, after the one before. False: it makes no sense. */
+bool umd_log_ring_decode(const uint64_t word[2], const uint64_t *at, uint32_t room, uint64_t before, struct umd_log_entry *e);
 /* Consumer: what is in the ring now; if has_front, then front is the oldest entry. */
 void umd_log_ring_look(struct umd_log_ring *ring);
 /* Consumer: done with front; the next one of what was seen takes its place. */
@@ -150,10 +165,12 @@ uint64_t umd_log_dropped(void);
 void umd_log_ring_child(struct umd_log_ring *own);
 
 /*
- * For a crash: hands out at most max entries that nobody has taken yet, ring by ring, oldest first, and takes none. Memory is read by
- * `peek`, which may refuse an address; one caller at a time; async-signal-safe.
+ * For a crash: hands out the newest lines of each ring, oldest first, and takes none: those that the consumer has not taken, and those that it
+ * has, as far back as marks reach and nothing was written over them. At most max of all rings together, but 64 of each. Other threads may go on
+ * logging and draining. Memory is read by `peek`, which may refuse an address; one caller at a time; async-signal-safe.
  */
-void umd_log_ring_each_left(bool (*peek)(void *to, const void *from, size_t n),
-                            void (*fn)(void *arg, uint32_t tid, const struct umd_log_entry *e), void *arg, uint32_t max);
+typedef bool (*umd_log_peek_fn)(void *to, const void *from, size_t n);
+typedef void (*umd_log_line_fn)(void *arg, uint32_t tid, bool taken, const struct umd_log_entry *e);
+void umd_log_ring_each_last(umd_log_peek_fn peek, umd_log_line_fn fn, void *arg, uint32_t max);
 
 #endif

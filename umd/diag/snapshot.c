@@ -20,7 +20,7 @@
 #define FRAMES_MAX 64u
 #define FRAME_B_MAX (1u << 20)      /* a frame larger than this is no frame */
 #define STATES_MAX 64u
-#define LOG_MAX 4096u
+#define LOG_MAX 4096u               /* lines of all threads together */
 
 /* ---- State of the layers ---- */
 
@@ -442,7 +442,7 @@ static void put_text(struct umd_state_out *o, const uint8_t *payload, size_t siz
     }
 }
 
-static void put_entry(void *arg, uint32_t tid, const struct umd_log_entry *e)
+static void put_entry(void *arg, uint32_t tid, bool taken, const struct umd_log_entry *e)
 {
     struct umd_state_out *o = arg;
 
@@ -450,6 +450,7 @@ static void put_entry(void *arg, uint32_t tid, const struct umd_log_entry *e)
     umd_raw_u64(o, ns_of(e->stamp));
     umd_raw_kv_u64(o, "tid", tid);
     umd_raw_kv_u64(o, "depth", e->depth);
+    umd_raw_kv_u64(o, "taken", taken);
     if (e->site_id == UMD_ENTRY_TEXT) {
         put_text(o, e->payload, e->payload_B);
     } else {
@@ -475,7 +476,7 @@ int umd_snapshot_write(int fd, int sig, const siginfo_t *info, const void *ucont
     put_emergency(&o);
     put_calls(&o);
     section(&o, "log");
-    umd_log_ring_each_left(umd_peek, put_entry, &o, LOG_MAX);
+    umd_log_ring_each_last(umd_peek, put_entry, &o, LOG_MAX);
     section(&o, "state");
     umd_state_write(&o);
     section(&o, "end");

@@ -25,7 +25,8 @@
  *   [emergency]   the emergency ring, oldest first
  *   [calls]       tid= seq= start_ns= end_ns= code= name= fmt= args=: API calls, newest first; of the crashed thread, then of the others.
  *                 end_ns 0: under way. args: hex, encoded as umd_log_encode does, for umd_log_decode and fmt
- *   [log]         entries that no sink had written yet, by thread, oldest first: fmt= and args= as above, or message=
+ *   [log]         the newest log lines of all threads that still live, by thread, oldest first: fmt= and args= as above, or message=;
+ *                 taken=0: the log's thread had not handed it to the sinks yet
  *   [state]       a line for each function of umd_state_register: its name, and its figures
  *   [end]         the snapshot is whole
  *

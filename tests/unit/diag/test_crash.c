@@ -117,6 +117,45 @@ static int run_story(void)
     return touch();
 }
 
+enum { LINES = 30000 }; /* more than a ring holds */
+
+/* All is written, and the ring went round, when it crashes. */
+static int run_flushed(void)
+{
+    umd_record_set_context(77);
+    for (int i = 0; i < LINES; i++) {
+        UMD_LOG(UMD_LOG_INFO, "flushed i=%d inverse=%d", i, ~i);
+        if (i % 1000 == 999)
+            umdLogFlush(20000);
+    }
+    umdLogMessage(UMD_LOG_INFO, "ccl", 9, NULL, "the last message");
+    umdLogFlush(20000);
+    return touch();
+}
+
+static _Atomic(uint32_t) busy_rounds;
+static void *logs_on(void *arg)
+{
+    for (uint32_t i = 0;; i++) {
+        UMD_LOG(UMD_LOG_INFO, "busy i=%u inverse=%u thread=%d", i, ~i, (int)(intptr_t)arg);
+        if (i == LINES) /* round at least once */
+            busy_rounds++;
+    }
+    return NULL;
+}
+
+/* Other threads log on and the writer takes what they log, while the snapshot is written. */
+static int run_busy(void)
+{
+    pthread_t t[2];
+
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, logs_on, (void *)(intptr_t)i);
+    while (busy_rounds < 2)
+        usleep(1000);
+    return touch();
+}
+
 static void note(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
 
 static void with_info(int sig, siginfo_t *info, void *context)
@@ -333,7 +372,7 @@ static const struct run runs[] = {
     { "chained", run_chained }, { "removed", run_removed }, { "in_snapshot", run_in_snapshot }, { "overflow", run_overflow },
     { "overflow_thread", run_overflow_thread }, { "together", run_together }, { "no_descriptor", run_no_descriptor },
     { "forked", run_forked }, { "in_writer", run_in_writer }, { "directory_gone", run_directory_gone }, { "size_limit", run_size_limit },
-    { "no_room", run_no_room },
+    { "no_room", run_no_room }, { "flushed", run_flushed }, { "busy", run_busy },
 };
 
 /* ---- Tests ---- */
@@ -448,6 +487,77 @@ static void the_snapshot_tells_the_story(void **unused)
     assert_non_null(strstr(line, "module=\"umd.test\" func=\"run_story\" file=\"test_crash.c\""));
     assert_non_null(strstr(line, "68656c6c6f")); /* "hello" */
     assert_non_null(strstr(text, "module=\"ccl\" func=\"\" file=\"\" trace=\"\" message=\"all-reduce begins\""));
+}
+
+/* The first two arguments of a line, which are 64 bits each. */
+static void args_of(const char *line, uint64_t args_out[2])
+{
+    const char *hex = strstr(line, " args=");
+    uint8_t bytes[16];
+
+    assert_non_null(hex);
+    hex += 6;
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(sscanf(hex + 2 * i, "%2hhx", &bytes[i]), 1);
+    memcpy(args_out, bytes, sizeof(bytes));
+}
+
+/* A crash shortly after a drain: the last lines are there, whole and in their order, with time and context. */
+static void lines_that_were_written_are_there_too(void **unused)
+{
+    char env[200];
+    unsigned lines = 0;
+    int64_t next = -1;
+    uint64_t args[2], ns, before_ns = 0;
+
+    (void)unused;
+    snprintf(env, sizeof(env), "UMD_LOG_CONSOLE=off UMD_LOG_FILE=%s", scratch("flushed.log"));
+    int status = program("flushed", scratch("flushed"), env);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(count_of(slurp(scratch("flushed.log")), ": flushed i="), LINES);
+    const char *text = one_whole(scratch("flushed"));
+    for (const char *at = text; (at = strstr(at, "fmt=\"flushed i=%d inverse=%d\"")); at++, lines++) {
+        const char *begin = at;
+        while (begin[-1] != '\n')
+            begin--;
+        args_of(at, args);
+        assert_int_equal((int64_t)args[1], ~(int64_t)args[0]);
+        assert_true(next < 0 || (int64_t)args[0] == next);
+        next = (int64_t)args[0] + 1;
+        assert_int_equal(sscanf(begin, "mono_ns=%" SCNu64, &ns), 1);
+        assert_true(ns >= before_ns);
+        before_ns = ns;
+        assert_non_null(strstr(begin, " taken=1 context=77 "));
+    }
+    assert_int_equal(next, LINES);
+    assert_true(lines >= 256);
+    const char *line = line_with(text, "message=\"the last message\"");
+    assert_non_null(strstr(line, " taken=1 "));
+    assert_non_null(strstr(line, " context=9 "));
+}
+
+static void lines_of_threads_that_log_on_are_whole(void **unused)
+{
+    uint64_t args[2];
+
+    (void)unused;
+    for (int i = 0; i < 5; i++) {
+        char name[16];
+        unsigned lines = 0;
+        snprintf(name, sizeof(name), "busy%d", i);
+        int status = program("busy", scratch(name), "UMD_LOG_CONSOLE=off UMD_LOG_FILE=/dev/null");
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+        const char *text = strstr(one_whole(scratch(name)), "\n[log]\n"), *end = strstr(text, "\n[state]\n");
+        for (const char *at = text; (at = strstr(at, "fmt=\"busy i=%u inverse=%u thread=%d\"")) && at < end; at++, lines++) {
+            args_of(at, args);
+            assert_int_equal((uint32_t)args[1], ~(uint32_t)args[0]);
+        }
+        assert_true(lines > 0);
+        text += strlen("\n[log]\n");
+        for (; text < end; text += strcspn(text, "\n") + 1) /* nothing that was put together of pieces */
+            if (!strstr(text, "fmt=\"busy i=") || strstr(text, "fmt=\"busy i=") > text + strcspn(text, "\n"))
+                assert_non_null(strstr(line_with(text, "mono_ns="), "module=\""));
+    }
 }
 
 static void who_had_the_signal_before_still_has_it(void **unused)
@@ -670,6 +780,7 @@ int main(int argc, char **argv)
         return status;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_signal_has_a_snapshot_and_its_default_action), cmocka_unit_test(the_snapshot_tells_the_story),
+        cmocka_unit_test(lines_that_were_written_are_there_too), cmocka_unit_test(lines_of_threads_that_log_on_are_whole),
         cmocka_unit_test(who_had_the_signal_before_still_has_it), cmocka_unit_test(who_chains_on_top_works_too),
         cmocka_unit_test(a_crash_in_the_snapshot_ends_it), cmocka_unit_test(a_stack_overflow_has_a_snapshot),
         cmocka_unit_test(threads_that_crash_together_give_one_whole_snapshot), cmocka_unit_test(the_last_descriptor_may_be_gone),
