@@ -186,7 +186,11 @@ static inline __attribute__((format(printf, 1, 2))) void umd_log_check_format(co
 
 /* ---- Control: any thread, while running. ---- */
 
-/** "umd.mem=trace,kmd=debug,warn": comma list; a bare level is for all modules, a prefix covers what is below it. UMD_ERR_CONFIG_VALUE. */
+/**
+ * "umd.mem=trace,kmd=debug,warn": comma list; a bare level is for all modules, a prefix covers what is below it. For all sinks, but what a sink
+ * has of its own for a module (a setting like UMD_LOG_FILE_LEVEL, umdLogOpenFile's levels, the calls below) goes before it, and run and
+ * disaster log never ask it. It replaces what it said before; "" takes it back. UMD_ERR_CONFIG_VALUE.
+ */
 UMD_API UMD_MUST_CHECK umdStatus umdLogSetLevels(const char *spec);
 /** As umdLogSetLevels, for the console alone; goes before what umdLogSetLevels says. */
 UMD_API UMD_MUST_CHECK umdStatus umdLogSetConsole(const char *spec);
@@ -196,7 +200,7 @@ typedef enum umdLogFormat {
     UMD_LOG_FORMAT_JSON,     /**< one object per line, names of OpenTelemetry's log data model */
     UMD_LOG_FORMAT_BINARY,   /**< call sites once, then raw arguments; umd-log shows it */
     UMD_LOG_FORMAT_RUN,      /**< for framework developers: codes, what, where in their calls, what next */
-    UMD_LOG_FORMAT_DISASTER, /**< for driver engineers: of each ERROR all that is known; levels are not looked at */
+    UMD_LOG_FORMAT_DISASTER, /**< for driver engineers: of each ERROR all that is known; other lines as they are, if its levels take them */
 } umdLogFormat;
 /**
  * Opens the log file of that format, in place of the one before; "%p" in the path becomes the process id. A file that is there
@@ -206,6 +210,11 @@ typedef enum umdLogFormat {
  * and the file before is written on. A pipe that nobody reads is refused, and not waited for.
  */
 UMD_API UMD_MUST_CHECK umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *levels);
+/**
+ * As umdLogSetLevels, for the open file of that format alone; goes before what umdLogSetLevels says, and replaces what the file had of its own.
+ * UMD_ERR_RES_FILE: none is open. UMD_ERR_CONFIG_VALUE, UMD_ERR_PARAM_NULL, UMD_ERR_PARAM_RANGE; then nothing has changed.
+ */
+UMD_API UMD_MUST_CHECK umdStatus umdLogSetFileLevels(umdLogFormat format, const char *spec);
 UMD_API void umdLogCloseFile(umdLogFormat format);
 /**
  * Files are moved to path.1, path.2, ... before they grow beyond max_B (0: never); so many are kept, at most 1000. Pipes and devices are

@@ -146,7 +146,7 @@ static const struct row { const char *function; enum what what; umdStatus (*make
     { "umdMemFree", FREES, mem_free }, { "umdModuleUnload", FREES, module_unload }, { "umdEventDestroy", FREES, event_destroy },
     { "umdStreamDestroy", FREES, stream_destroy }, { "umdContextDestroy", FREES, context_destroy },
     { "umdLogSetLevels", APART, NULL }, { "umdLogSetConsole", APART, NULL }, { "umdLogOpenFile", APART, NULL },
-    { "umdLogSetRotationPeriod", APART, NULL }, { "umdLogSetTrace", APART, NULL }, { "umdCrashHandlerInstall", APART, NULL },
+    { "umdLogSetFileLevels", APART, NULL }, { "umdLogSetRotationPeriod", APART, NULL }, { "umdLogSetTrace", APART, NULL }, { "umdCrashHandlerInstall", APART, NULL },
     { "umdGetLastErrorDetail", APART, NULL }, { "umdGetErrorDetailById", APART, NULL }, { "umdGetFirstCause", APART, NULL },
     { "umdGetErrorScene", APART, NULL },
 };

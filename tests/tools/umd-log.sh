@@ -445,12 +445,26 @@ control) # a process that runs until it is killed
     json 'r = json.load(sys.stdin); assert any(f["kind"] == "fine" and f["text"] == "the text log takes INFO and above of kmd.vm, by the default" for f in r["findings"]), r'
     ul 0 doctor --pid $pid --module hw.cp --level trace; says out '^filtered +the text log takes no TRACE of hw\.cp, only INFO and above, by the default$'
     ul 0 level hw.cp=trace,info --pid $pid; silent
+    says out '^console +hw\.cp OFF, others OFF \(levels of its own, by environment; --sink console sets them\)$' '^text +hw\.cp TRACE, others INFO'
+    [ -n "$(traced && echo yes)" ] || says out '^text .* \(compiled in up to INFO\)$'
     for _ in $(seq 600); do grep -q ' TRACE .* hw\.cp ' run.log && break; traced || break; sleep 0.1; done
     ! traced ||
     grep -q ' TRACE .* hw\.cp ' run.log || die "the level did not take"
     state "r['levels_from'] == 'control' and 'hw.cp' in r['levels']"
     ul 0 doctor --pid $pid --module umd.mem; says out 'the text log takes INFO and above of umd\.mem, by umd-log level$'
     ul 1 level umd=loud --pid $pid; one_line; says err "^umd-log: process $pid: "
+    # One sink alone; what is set for all then does not reach it, and that is said.
+    ul 0 level umd.mem=warn,error --sink text --pid $pid; silent; says out '^text +umd\.mem WARN, others ERROR$'
+    state "s['text']['levels_from'] == 'control' and s['text']['levels'] == 'umd.mem=warn,error' and s['json']['levels'] == ''"
+    ul 0 doctor --pid $pid --module umd.mem --level warn; says out 'the text log takes WARN and above of umd\.mem, by umd-log level$'
+    ul 0 level info --pid $pid; silent; says out '^text +ERROR \(levels of its own, by control; --sink text sets them\)$' '^json +INFO$'
+    ul 0 level --json info --sink json --pid $pid
+    json 'r = json.load(sys.stdin); s = {x["name"]: x["modules"] for x in r["sinks"]}; assert s["json"] == [{"module": "*", "level": "INFO", "set_for": "json", "levels_from": "control"}] and len(s) == 3, r'
+    ul 2 level info --pid $pid; one_line; says err "^umd-log: process $pid: set, but each sink has levels of its own"
+    for sink in text json; do ul 0 level '' --sink $sink --pid $pid; done
+    ul 1 level warn --sink binary --pid $pid; one_line; says err "^umd-log: process $pid: the process has no such file: binary$"
+    ul 1 level warn --sink txt --pid $pid; one_line; says err 'unknown sink, known are: console text json binary run disaster$'
+    ul 1 level warn --sink text --console --pid $pid; one_line
     ul 0 level info --pid $pid
     mv run.log moved.log
     ul 0 doctor --pid $pid; says out 'run\.log was moved away while the process has it open: umd-log reopen'

@@ -11,6 +11,7 @@
 #include "control.h"
 #include "log_control.h"
 #include "print.h"
+#include "rec.h"
 #include "record.h"
 
 #define TIMEOUT_MS 3000u
@@ -128,15 +129,90 @@ static int status_of(uint32_t pid, bool json)
     return EXIT_DONE;
 }
 
-static int tell(uint32_t pid, const char *command)
+static int reopen(uint32_t pid)
 {
     char answer[1024], why[256];
-    int status = control_ask(pid, command, answer, sizeof(answer), why, sizeof(why));
+    int status = control_ask(pid, "reopen", answer, sizeof(answer), why, sizeof(why));
 
+    return status == EXIT_DONE ? EXIT_DONE : failed(pid, why, status);
+}
+
+static bool sink_reached(struct json_object *modules)
+{
+    for (size_t i = 0; i < json_object_array_length(modules); i++)
+        if (strcmp(text_of(json_object_array_get_idx(modules, i), "set_for"), "all") == 0)
+            return true;
+    return false;
+}
+
+/* One line: what the sink has now for each module that was named, and where that is not what was set, why. */
+static void put_levels(const char *name, struct json_object *modules, const char *ceiling, bool for_all)
+{
+    const char *own = NULL;
+    bool compiled_out = false;
+
+    printf("%-9s", name);
+    for (size_t i = 0; i < json_object_array_length(modules); i++) {
+        struct json_object *m = json_object_array_get_idx(modules, i);
+        const char *module = text_of(m, "module"), *level = text_of(m, "level");
+        if (strcmp(module, "*") == 0)
+            module = json_object_array_length(modules) > 1 ? "others" : "";
+        printf("%s%s%s%s", i ? ", " : " ", module, *module ? " " : "", level);
+        if (for_all && strcmp(text_of(m, "set_for"), "all") != 0)
+            own = text_of(m, "levels_from");
+        compiled_out = compiled_out || log_level_of(level, strlen(level)) > log_level_of(ceiling, strlen(ceiling));
+    }
+    if (own)
+        printf(" %s(levels of its own, by %s; --sink %s sets them)%s", text_colour(TEXT_YELLOW), own, name, text_colour(TEXT_PLAIN));
+    if (compiled_out)
+        printf(" %s(compiled in up to %s)%s", text_colour(TEXT_YELLOW), ceiling, text_colour(TEXT_PLAIN));
+    putchar('\n');
+}
+
+/* Value: whether any sink goes by what was set for all. */
+static bool put_answer(struct json_object *o, bool for_all, bool json)
+{
+    struct json_object *sinks = NULL, *modules = NULL;
+    bool reached = false;
+
+    if (json)
+        json_put_out(o);
+    if (!json_object_object_get_ex(o, "sinks", &sinks) || !json_object_is_type(sinks, json_type_array))
+        return false;
+    for (size_t i = 0; i < json_object_array_length(sinks); i++) {
+        struct json_object *s = json_object_array_get_idx(sinks, i);
+        if (!json_object_object_get_ex(s, "modules", &modules) || !json_object_is_type(modules, json_type_array))
+            continue;
+        reached = reached || sink_reached(modules);
+        if (!json)
+            put_levels(text_of(s, "name"), modules, text_of(o, "ceiling"), for_all);
+    }
+    return reached;
+}
+
+/* sink NULL: what is set for all. */
+static int set_levels(uint32_t pid, const char *sink, const char *spec, bool json)
+{
+    char answer[UMD_CONTROL_ANSWER_B], why[256], command[UMD_CONTROL_LINE_B];
+
+    if (snprintf(command, sizeof(command), "%s%s %s", sink ? "sink " : "level", sink ? sink : "", spec) >= (int)sizeof(command) - 1) {
+        (void)tool_usage("the specification is too long");
+        return EXIT_USAGE;
+    }
+    int status = control_ask(pid, command, answer, sizeof(answer), why, sizeof(why));
     if (status != EXIT_DONE)
         return failed(pid, why, status);
-    if (*answer)
-        puts(answer);
+    struct json_object *o = json_tokener_parse(answer);
+    if (!json_object_is_type(o, json_type_object)) {
+        json_object_put(o);
+        return failed(pid, "its answer is no JSON object: it is of another version", EXIT_USAGE);
+    }
+    const bool for_all = !sink && *spec, reached = put_answer(o, for_all, json);
+    json_object_put(o);
+    if (for_all && !reached) {
+        tool_say("process %u: set, but each sink has levels of its own, and goes by those: --sink NAME sets them", pid);
+        return EXIT_ENVIRONMENT;
+    }
     return EXIT_DONE;
 }
 
@@ -144,19 +220,23 @@ static int run(const struct command *self, int argc, const char **argv)
 {
     bool level = self == &command_level, is_status = self == &command_status;
     int json = 0, console = 0, status = EXIT_USAGE;
-    char *pid_text = NULL, command[UMD_CONTROL_LINE_B];
+    char *pid_text = NULL, *sink = NULL;
     uint64_t pid = 0;
     struct tool_line line;
     struct poptOption table[] = {
         { "pid", 'p', POPT_ARG_STRING, &pid_text, 0, "the process", "PID" },
         POPT_TABLEEND,
+        POPT_TABLEEND,
+        POPT_TABLEEND,
         POPT_TABLEEND
     };
 
-    if (is_status)
+    if (is_status || level)
         table[1] = (struct poptOption){ "json", 'j', POPT_ARG_NONE, &json, 0, "as JSON", NULL };
-    else if (level)
-        table[1] = (struct poptOption){ "console", '\0', POPT_ARG_NONE, &console, 0, "of the console alone", NULL };
+    if (level) {
+        table[2] = (struct poptOption){ "sink", 's', POPT_ARG_STRING, &sink, 0, "of that sink alone: console, text, json, binary, run, disaster", "NAME" };
+        table[3] = (struct poptOption){ "console", '\0', POPT_ARG_NONE, &console, 0, "as --sink console", NULL };
+    }
     if (!tool_parse(&self->tool, argc, argv, table, &line, &status))
         return status;
     status = EXIT_USAGE;
@@ -164,10 +244,13 @@ static int run(const struct command *self, int argc, const char **argv)
         (void)tool_usage("--pid is missing: whose log?");
     else if (line.count != (level ? 1u : 0u))
         (void)tool_usage(level ? "level takes one specification, as umd.mem=trace,info" : "there is a word too many");
-    else if (level && snprintf(command, sizeof(command), "%s %s", console ? "console" : "level", line.words[0]) >= (int)sizeof(command) - 1)
-        (void)tool_usage("the specification is too long");
+    else if (console && sink && strcmp(sink, "console") != 0)
+        (void)tool_usage("--console and --sink %s: which of both?", sink);
+    else if (sink && strchr(sink, ' '))
+        (void)tool_usage("--sink takes one name");
     else if (command_pid(pid_text, &pid))
-        status = is_status ? status_of((uint32_t)pid, json) : tell((uint32_t)pid, level ? command : "reopen");
+        status = is_status ? status_of((uint32_t)pid, json) : level ? set_levels((uint32_t)pid, console ? "console" : sink, line.words[0], json)
+                                                                    : reopen((uint32_t)pid);
     tool_line_finish(&line);
     return status;
 }
@@ -177,8 +260,10 @@ const struct command command_level = {
     .tool = {
         .command = "level", .words = "[OPTION...] SPEC --pid PID", .text = "sets the levels of a running process",
         .help = "SPEC is a comma list of [MODULE=]off|error|warn|info|debug|trace; a module covers what is below it, and the longest match counts.\n"
-                "It replaces what was set for all sinks before; an empty SPEC goes back to what each sink has by itself.\n"
-                "\nExamples:\n  umd-log level umd.mem=trace,info --pid 4711\n  umd-log level error --console --pid 4711\n",
+                "It replaces what was set for all sinks before; an empty SPEC goes back to what each sink has by itself. What a sink has of its own\n"
+                "(UMD_LOG_FILE_LEVEL, a file opened with levels) goes before it, and run and disaster log never ask it: --sink sets those.\n"
+                "The answer is what each sink has now for the modules of SPEC.\n"
+                "\nExamples:\n  umd-log level umd.mem=trace,info --pid 4711\n  umd-log level umd.mem=debug --sink json --pid 4711\n",
         .complete = command_complete_spec,
     },
 };

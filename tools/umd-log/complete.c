@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "emergency.h"
 #include "libraries.h"
+#include "settings.h"
 #include "sites.h"
 #include "status.h"
 
@@ -39,6 +40,12 @@ static void offer_modules(const struct tool_at *at)
     libraries_finish(&libraries);
 }
 
+static void offer_sinks(const struct tool_at *at)
+{
+    for (int i = 0; sink_facts(i); i++)
+        tool_offer(at, sink_facts(i)->name);
+}
+
 /* Processes that use the driver have an emergency file while they live. */
 static void offer_processes(const struct tool_at *at)
 {
@@ -61,6 +68,8 @@ bool command_complete(const struct tool_at *at)
         offer_codes(at);
     else if (strcmp(at->option, "module") == 0)
         offer_modules(at);
+    else if (strcmp(at->option, "sink") == 0)
+        offer_sinks(at);
     else if (strcmp(at->option, "pid") == 0 || strcmp(at->option, "process") == 0)
         offer_processes(at);
     else

@@ -137,17 +137,29 @@ void umd_log_control_atfork(int stage)
 
 /* ---- Commands ---- */
 
-static void out_level_change(const char *what, const char *spec)
+static void tell_change(int which, const char *spec)
 {
     char message[UMD_CONTROL_LINE_B + 64];
 
-    snprintf(message, sizeof(message), "levels set by the control socket command=%s spec=\"%s\"", what, spec);
+    snprintf(message, sizeof(message), "levels set by the control socket sink=%s spec=\"%s\"",
+             which == UMD_LEVELS_ALL ? "all" : umd_log_sink_kind_of((enum umd_log_sink_id)which)->name, spec);
     umd_log_drain_lock();
     umd_log_sinks_say(UMD_LOG_INFO, message, NULL);
     umd_log_drain_unlock();
 }
 
-static void set_levels(struct umd_out *o, int which, const char *what, const char *spec)
+/* An answer that does not fit is none: half an object. */
+static void out_whole(struct umd_out *o, void (*fn)(struct umd_out *o, const char *spec), const char *spec)
+{
+    UMD_OUT_LIT(o, "ok ");
+    fn(o, spec);
+    if (o->len >= o->size) {
+        o->len = 0;
+        UMD_OUT_LIT(o, "error what there is to tell is longer than an answer can be");
+    }
+}
+
+static void set_levels(struct umd_out *o, int which, const char *spec)
 {
     size_t bad;
     char text[160];
@@ -158,8 +170,33 @@ static void set_levels(struct umd_out *o, int which, const char *what, const cha
         umd_out_str(o, text);
         return;
     }
-    out_level_change(what, spec);
-    UMD_OUT_LIT(o, "ok");
+    tell_change(which, spec);
+    out_whole(o, umd_log_status_levels, spec);
+}
+
+/* NAME SPEC */
+static void set_sink_levels(struct umd_out *o, const char *rest)
+{
+    size_t n = strcspn(rest, " ");
+    const char *spec = rest + n + strspn(rest + n, " ");
+
+    for (int i = 0; i < UMD_SINK_COUNT; i++) {
+        const char *name = umd_log_sink_kind_of((enum umd_log_sink_id)i)->name;
+        if (strlen(name) != n || memcmp(name, rest, n) != 0)
+            continue;
+        if (!umd_log_levels_enabled((enum umd_log_sink_id)i)) {
+            UMD_OUT_LIT(o, "error the process has no such file: ");
+            umd_out_str(o, name);
+            return;
+        }
+        set_levels(o, i, spec);
+        return;
+    }
+    UMD_OUT_LIT(o, "error unknown sink, known are:");
+    for (int i = 0; i < UMD_SINK_COUNT; i++) {
+        umd_out_char(o, ' ');
+        umd_out_str(o, umd_log_sink_kind_of((enum umd_log_sink_id)i)->name);
+    }
 }
 
 /* All that was logged, stories of the disaster log too: served by the writer, this is its own way. */
@@ -169,14 +206,10 @@ static void write_all(void)
     umd_log_disaster_tell(umd_log_sink_of(UMD_SINK_DISASTER));
 }
 
-static void out_status(struct umd_out *o)
+static void out_status(struct umd_out *o, const char *unused)
 {
-    UMD_OUT_LIT(o, "ok ");
+    (void)unused;
     umd_log_status(o);
-    if (o->len >= o->size) { /* half an object is none */
-        o->len = 0;
-        UMD_OUT_LIT(o, "error the status is longer than an answer can be");
-    }
 }
 
 /* One line without its end; the answer goes to o, also without. */
@@ -186,9 +219,11 @@ static void run(struct umd_out *o, const char *line)
     const char *rest = line + n + strspn(line + n, " ");
 
     if (n == 5 && memcmp(line, "level", n) == 0) {
-        set_levels(o, UMD_LEVELS_ALL, "level", rest);
+        set_levels(o, UMD_LEVELS_ALL, rest);
     } else if (n == 7 && memcmp(line, "console", n) == 0) {
-        set_levels(o, UMD_SINK_CONSOLE, "console", rest);
+        set_levels(o, UMD_SINK_CONSOLE, rest);
+    } else if (n == 4 && memcmp(line, "sink", n) == 0) {
+        set_sink_levels(o, rest);
     } else if (strcmp(line, "flush") == 0) {
         write_all();
         UMD_OUT_LIT(o, "ok");
@@ -199,9 +234,9 @@ static void run(struct umd_out *o, const char *line)
         umd_log_drain_unlock();
         UMD_OUT_LIT(o, "ok");
     } else if (strcmp(line, "status") == 0) {
-        out_status(o);
+        out_whole(o, out_status, NULL);
     } else {
-        UMD_OUT_LIT(o, "error unknown command, known are: level SPEC, console SPEC, reopen, flush, status");
+        UMD_OUT_LIT(o, "error unknown command, known are: level SPEC, sink NAME SPEC, console SPEC, reopen, flush, status");
     }
 }
 

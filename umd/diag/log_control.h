@@ -15,7 +15,10 @@
  *
  * Protocol: lines of at most 1023 bytes, each ended by \n. Each request gets one line: "ok", "ok TEXT", or "error TEXT".
  *   level SPEC       levels of all sinks, as umdLogSetLevels takes them ("umd.mem=trace")
- *   console SPEC     levels of the console alone
+ *   sink NAME SPEC   levels of one sink alone: console, text, json, binary, run, disaster, as in status
+ *   console SPEC     as sink console SPEC
+ *                    These answer with a JSON object: what each sink has now for the modules of SPEC, and by which rules; "ceiling"
+ *                    is what the library was built with.
  *   reopen           files are opened anew at their paths, where they have been moved away
  *   flush            writes all that was logged so far
  *   status           one JSON object, see docs/logging.md

@@ -17,5 +17,7 @@ void umd_log_control_atfork(int stage);
 
 /* log_status.c: the state of the log as one JSON object. */
 void umd_log_status(struct umd_out *o);
+/* What the modules of a specification have now, sink by sink, and by which rules. */
+void umd_log_status_levels(struct umd_out *o, const char *spec);
 
 #endif

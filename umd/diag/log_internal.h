@@ -32,7 +32,7 @@ enum umd_log_sink_id { UMD_SINK_CONSOLE, UMD_SINK_TEXT, UMD_SINK_JSON, UMD_SINK_
 enum umd_log_source { UMD_SOURCE_DEFAULT, UMD_SOURCE_CONFIG, UMD_SOURCE_ENVIRONMENT, UMD_SOURCE_API, UMD_SOURCE_CONTROL };
 
 /* ---- levels: log_levels.c; lock rank 90 for the modules, 97 for the rules ---- */
-enum { UMD_LEVELS_ALL = UMD_SINK_COUNT, UMD_LEVELS_SETS };
+enum { UMD_LEVELS_NONE = -1, UMD_LEVELS_ALL = UMD_SINK_COUNT, UMD_LEVELS_SETS };
 /* Replaces the rules of one sink, or those for all (UMD_LEVELS_ALL). False: *bad_out is the offset of the mistake, nothing changed. */
 bool umd_log_levels_set(int which, const char *spec, enum umd_log_source source, size_t *bad_out);
 /* A specification without a mistake; *bad_out as above. */
@@ -43,7 +43,12 @@ void umd_log_levels_forget(int which);
 enum umd_log_source umd_log_levels_describe(int which, char *buf, size_t size);
 /* Counts in, and with what default, a sink takes part. */
 void umd_log_levels_enable(enum umd_log_sink_id sink, bool enabled);
+bool umd_log_levels_enabled(enum umd_log_sink_id sink);
 umdLogLevel umd_log_level_of(enum umd_log_sink_id sink, const char *module);
+/* The same, with the rules that decide: the sink's own (its number), those for all (UMD_LEVELS_ALL), or UMD_LEVELS_NONE, its default; and who set them. */
+umdLogLevel umd_log_level_by(enum umd_log_sink_id sink, const char *module, int *which_out, enum umd_log_source *source_out);
+/* The rules of a specification, one by one; a bare level, and all that there is of an empty one, is for module "". */
+void umd_log_levels_each(const char *spec, void (*each)(void *arg, const char *module), void *arg);
 umdLogLevel umd_log_level_max(const char *module);
 /* Changes with each change of the rules: what was looked up before is to be looked up again. */
 uint32_t umd_log_levels_epoch(void);

@@ -56,35 +56,58 @@ static bool lookup_locked(const struct rules *set, const char *module, umdLogLev
     return best >= 0;
 }
 
-static umdLogLevel level_locked(enum umd_log_sink_id sink, const char *module)
+static umdLogLevel level_locked(enum umd_log_sink_id sink, const char *module, int *which_out)
 {
     const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(sink);
     umdLogLevel level = kind->level;
 
     umd_mutex_assert_held(&rules_lock);
+    *which_out = UMD_LEVELS_NONE;
     if (!enabled[sink])
         return UMD_LOG_OFF;
-    if (!lookup_locked(&sets[sink], module, &level) && (kind->own_levels || !lookup_locked(&sets[UMD_LEVELS_ALL], module, &level)))
+    if (lookup_locked(&sets[sink], module, &level))
+        *which_out = (int)sink;
+    else if (!kind->own_levels && lookup_locked(&sets[UMD_LEVELS_ALL], module, &level))
+        *which_out = UMD_LEVELS_ALL;
+    else
         (void)lookup_locked(&built_in[sink], module, &level);
+    return level;
+}
+
+umdLogLevel umd_log_level_by(enum umd_log_sink_id sink, const char *module, int *which_out, enum umd_log_source *source_out)
+{
+    umd_mutex_lock(&rules_lock);
+    umdLogLevel level = level_locked(sink, module, which_out);
+    *source_out = *which_out == UMD_LEVELS_NONE ? UMD_SOURCE_DEFAULT : sets[*which_out].source;
+    umd_mutex_unlock(&rules_lock);
     return level;
 }
 
 umdLogLevel umd_log_level_of(enum umd_log_sink_id sink, const char *module)
 {
+    enum umd_log_source source;
+    int which;
+
+    return umd_log_level_by(sink, module, &which, &source);
+}
+
+bool umd_log_levels_enabled(enum umd_log_sink_id sink)
+{
     umd_mutex_lock(&rules_lock);
-    umdLogLevel level = level_locked(sink, module);
+    bool on = enabled[sink];
     umd_mutex_unlock(&rules_lock);
-    return level;
+    return on;
 }
 
 /* At least ERROR: the emergency ring wants those whatever the sinks do. */
 static umdLogLevel levels_of(const char *module, umdLogLevel level_out[UMD_SINK_COUNT])
 {
     umdLogLevel max = UMD_LOG_ERROR;
+    int which;
 
     umd_mutex_lock(&rules_lock);
     for (int i = 0; i < UMD_SINK_COUNT; i++) {
-        level_out[i] = level_locked((enum umd_log_sink_id)i, module);
+        level_out[i] = level_locked((enum umd_log_sink_id)i, module, &which);
         if (level_out[i] > max)
             max = level_out[i];
     }
@@ -239,6 +262,19 @@ bool umd_log_levels_check(const char *spec, size_t *bad_out)
     struct rules unused;
 
     return parse(spec, &unused, bad_out);
+}
+
+void umd_log_levels_each(const char *spec, void (*each)(void *arg, const char *module), void *arg)
+{
+    struct rules rules;
+    size_t bad;
+
+    if (!parse(spec, &rules, &bad))
+        return;
+    for (uint32_t i = 0; i < rules.count; i++)
+        each(arg, rules.rule[i].prefix);
+    if (!rules.count)
+        each(arg, "");
 }
 
 void umd_log_levels_forget(int which)

@@ -118,6 +118,24 @@ umdStatus umdLogOpenFile(const char *path, umdLogFormat format, const char *leve
     return umd_api_exit(&call, open_file(path, format, levels));
 }
 
+static umdStatus set_file_levels(umdLogFormat format, const char *spec)
+{
+    if ((unsigned)format >= FORMATS)
+        return UMD_FAIL(UMD_ERR_PARAM_RANGE, "argument=format value=%d max=%d", (int)format, (int)FORMATS - 1);
+    if (spec && !umd_log_levels_enabled(sink_of_format[format]))
+        return UMD_FAIL(UMD_ERR_RES_FILE, "sink=%s errno=%d reason=\"no file of that format is open\"",
+                        umd_log_sink_kind_of(sink_of_format[format])->name, EBADF);
+    return UMD_HOP(set_levels((int)sink_of_format[format], spec));
+}
+
+umdStatus umdLogSetFileLevels(umdLogFormat format, const char *spec)
+{
+    struct umd_api_call call = { 0 };
+
+    umd_api_enter(&call, "umdLogSetFileLevels", "format=%d spec=\"%s\"", (int)format, spec ? spec : "");
+    return umd_api_exit(&call, set_file_levels(format, spec));
+}
+
 void umdLogCloseFile(umdLogFormat format)
 {
     if ((unsigned)format >= FORMATS)

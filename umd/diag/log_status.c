@@ -95,6 +95,56 @@ static void out_counts(struct umd_out *o)
     umd_out_char(o, '}');
 }
 
+/* ---- After a change ---- */
+
+struct asked {
+    struct umd_out *o;
+    enum umd_log_sink_id sink;
+};
+
+static void out_asked(void *arg, const char *module)
+{
+    const struct asked *a = arg;
+    enum umd_log_source source;
+    int which;
+    umdLogLevel level = umd_log_level_by(a->sink, module, &which, &source);
+
+    if (a->o->len && a->o->buf[(a->o->len < a->o->size ? a->o->len : a->o->size) - 1] == '}')
+        umd_out_char(a->o, ',');
+    umd_out_char(a->o, '{');
+    out_text(a->o, "module", *module ? module : "*");
+    out_text(a->o, "level", umd_log_level_name(level));
+    out_text(a->o, "set_for", which == UMD_LEVELS_NONE ? "none" : which == UMD_LEVELS_ALL ? "all" : umd_log_sink_kind_of(a->sink)->name);
+    out_text(a->o, "levels_from", source_name(source));
+    umd_out_char(a->o, '}');
+}
+
+void umd_log_status_levels(struct umd_out *o, const char *spec)
+{
+    bool first = true;
+
+    umd_out_char(o, '{');
+    out_text(o, "ceiling", umd_log_level_name(UMD_LOG_CEILING));
+    out_key(o, "sinks");
+    umd_out_char(o, '[');
+    for (int i = 0; i < UMD_SINK_COUNT; i++) {
+        if (!umd_log_levels_enabled((enum umd_log_sink_id)i))
+            continue;
+        if (!first)
+            umd_out_char(o, ',');
+        first = false;
+        umd_out_char(o, '{');
+        out_text(o, "name", umd_log_sink_kind_of((enum umd_log_sink_id)i)->name);
+        out_key(o, "modules");
+        umd_out_char(o, '[');
+        umd_log_levels_each(spec, out_asked, &(struct asked){ o, (enum umd_log_sink_id)i });
+        umd_out_char(o, ']');
+        umd_out_char(o, '}');
+    }
+    umd_out_char(o, ']');
+    umd_out_char(o, '}');
+}
+
 static void out_module(void *arg, const char *name, umdLogLevel level)
 {
     struct umd_out *o = arg;

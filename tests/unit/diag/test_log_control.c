@@ -31,14 +31,14 @@ static void levels_are_set_while_running(void **state)
     assert_int_equal(umdLogOpenFile(scratch("levels"), UMD_LOG_FORMAT_TEXT, NULL), UMD_SUCCESS);
     UMD_LOG(UMD_LOG_DEBUG, "before x=%d", 1);
     assert_int_equal(ask("level umd.test=trace"), UMD_SUCCESS);
-    assert_string_equal(answer, "");
+    assert_non_null(strstr(answer, "{\"name\":\"text\",\"modules\":[{\"module\":\"umd.test\",\"level\":\"TRACE\",\"set_for\":\"all\",\"levels_from\":\"control\"}]}"));
     assert_int_equal(umd_log_this_module.level, UMD_LOG_TRACE);
     UMD_LOG(UMD_LOG_TRACE, "after x=%d", 2);
     assert_int_equal(ask("flush"), UMD_SUCCESS);
     const char *text = slurp(scratch("levels")); /* without a flush of our own */
     assert_null(strstr(text, "before x=1"));
     assert_int_equal(strstr(text, "after x=2") != NULL, UMD_LOG_CEILING >= UMD_LOG_TRACE);
-    assert_non_null(strstr(text, "levels set by the control socket command=level spec=\"umd.test=trace\""));
+    assert_non_null(strstr(text, "levels set by the control socket sink=all spec=\"umd.test=trace\""));
     assert_int_equal(ask("level loud"), UMD_ERR_CONFIG_VALUE);
     assert_non_null(strstr(answer, "mistake at position 0"));
     assert_int_equal(umd_log_this_module.level, UMD_LOG_TRACE); /* nothing changed */
@@ -87,6 +87,103 @@ static void status_says_what_is_set_and_by_whom(void **state)
     assert_int_equal(ask("console off"), UMD_SUCCESS);
     assert_int_equal(umdLogSetLevels(""), UMD_SUCCESS);
     umdLogCloseFile(UMD_LOG_FORMAT_JSON);
+}
+
+/* LEVEL RULES BY: what the last answer says of a module at a sink, "" where it does not name the sink. */
+static const char *told(const char *sink, const char *module)
+{
+    static char text[128];
+    struct json_object *o = json_tokener_parse(answer);
+
+    assert_non_null(o);
+    text[0] = '\0';
+    for (size_t i = 0; i < json_object_array_length(member(o, "sinks")); i++) {
+        struct json_object *s = json_object_array_get_idx(member(o, "sinks"), i), *modules = member(s, "modules");
+        for (size_t k = 0; strcmp(json_object_get_string(member(s, "name")), sink) == 0 && k < json_object_array_length(modules); k++) {
+            struct json_object *m = json_object_array_get_idx(modules, k);
+            if (strcmp(json_object_get_string(member(m, "module")), module) == 0)
+                snprintf(text, sizeof(text), "%s %s %s", json_object_get_string(member(m, "level")), json_object_get_string(member(m, "set_for")),
+                         json_object_get_string(member(m, "levels_from")));
+        }
+    }
+    json_object_put(o);
+    return text;
+}
+
+/* What is set for all does not reach it, and the answer says so; what is set for it does. */
+static void a_sink_with_levels_of_its_own_is_told_and_set(void **state)
+{
+    char path[160];
+
+    (void)state;
+    path_of(path, sizeof(path), "own");
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "error"), UMD_SUCCESS);
+    assert_int_equal(umdLogOpenFile(scratch("own.json"), UMD_LOG_FORMAT_JSON, NULL), UMD_SUCCESS);
+    assert_int_equal(umdLogOpenFile(scratch("own.run"), UMD_LOG_FORMAT_RUN, NULL), UMD_SUCCESS);
+    assert_int_equal(ask("level umd.test=info,kmd=warn,error"), UMD_SUCCESS);
+    assert_string_equal(told("text", "umd.test"), "ERROR text api");
+    assert_string_equal(told("json", "umd.test"), "INFO all control");
+    assert_string_equal(told("json", "kmd"), "WARN all control");
+    assert_string_equal(told("json", "*"), "ERROR all control");
+    assert_string_equal(told("run", "kmd"), "WARN none default");
+    assert_string_equal(told("run", "umd.test"), "INFO none default");
+    assert_string_equal(told("binary", "kmd"), ""); /* not open */
+    UMD_LOG(UMD_LOG_INFO, "not yet x=%d", 1);
+    assert_int_equal(ask("sink text umd.test=info,diag=info"), UMD_SUCCESS);
+    assert_string_equal(told("text", "umd.test"), "INFO text control");
+    UMD_LOG(UMD_LOG_INFO, "now x=%d", 2);
+    assert_int_equal(ask("sink run off"), UMD_SUCCESS);
+    assert_string_equal(told("run", "*"), "OFF run control");
+    assert_int_equal(ask("sink text"), UMD_SUCCESS); /* back to what is set for all */
+    assert_string_equal(told("text", "*"), "ERROR all control");
+    assert_int_equal(ask("flush"), UMD_SUCCESS);
+    assert_null(strstr(slurp(path), "not yet x=1"));
+    assert_non_null(strstr(slurp(path), "now x=2"));
+    assert_non_null(strstr(slurp(path), "levels set by the control socket sink=text spec=\"umd.test=info,diag=info\""));
+    assert_int_equal(ask("sink binary trace"), UMD_ERR_CONFIG_VALUE);
+    assert_string_equal(answer, "the process has no such file: binary");
+    assert_int_equal(ask("sink txt trace"), UMD_ERR_CONFIG_VALUE);
+    assert_string_equal(answer, "unknown sink, known are: console text json binary run disaster");
+    assert_int_equal(ask("sink"), UMD_ERR_CONFIG_VALUE);
+    assert_int_equal(ask("sink json umd=loud"), UMD_ERR_CONFIG_VALUE);
+    assert_non_null(strstr(answer, "mistake at position 4"));
+    assert_int_equal(ask("level"), UMD_SUCCESS);
+    assert_string_equal(told("json", "*"), "INFO none default");
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    umdLogCloseFile(UMD_LOG_FORMAT_JSON);
+    umdLogCloseFile(UMD_LOG_FORMAT_RUN);
+}
+
+/* The same by call. */
+static void each_file_can_be_set_by_call(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= UMD_LOG_FORMAT_DISASTER; i++) {
+        char path[160];
+        path_of(path, sizeof(path), "call");
+        assert_int_equal(umdLogSetFileLevels((umdLogFormat)i, "info"), UMD_ERR_RES_FILE);
+        assert_int_equal(umdLogOpenFile(path, (umdLogFormat)i, "off"), UMD_SUCCESS);
+        UMD_LOG(UMD_LOG_INFO, "off x=%d", i);
+        assert_int_equal(umdLogSetFileLevels((umdLogFormat)i, "umd.test=loud"), UMD_ERR_CONFIG_VALUE);
+        assert_int_equal(umdLogSetFileLevels((umdLogFormat)i, NULL), UMD_ERR_PARAM_NULL);
+        UMD_LOG(UMD_LOG_INFO, "still off x=%d", i);
+        assert_int_equal(umdLogSetFileLevels((umdLogFormat)i, "umd.test=info,off"), UMD_SUCCESS);
+        UMD_LOG(UMD_LOG_INFO, "on x=%d", i);
+        umdLogCloseFile((umdLogFormat)i);
+        FILE *f = fopen(path, "r");
+        char bytes[65536];
+        assert_non_null(f);
+        size_t n = fread(bytes, 1, sizeof(bytes), f);
+        fclose(f);
+        if (i == UMD_LOG_FORMAT_BINARY) { /* a definition for each call site that is used, and no other */
+            assert_non_null(memmem(bytes, n, "on x=%d", 7));
+            assert_null(memmem(bytes, n, "off x=%d", 8));
+        } else {
+            assert_non_null(memmem(bytes, n, "on x=", 5));
+            assert_null(memmem(bytes, n, "off x=", 6));
+        }
+    }
+    assert_int_equal(umdLogSetFileLevels((umdLogFormat)77, "info"), UMD_ERR_PARAM_RANGE);
 }
 
 static void reopen_follows_logrotate(void **state)
@@ -289,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_are_set_while_running), cmocka_unit_test(status_says_what_is_set_and_by_whom),
+        cmocka_unit_test(a_sink_with_levels_of_its_own_is_told_and_set), cmocka_unit_test(each_file_can_be_set_by_call),
         cmocka_unit_test(flush_tells_the_stories_too),
         cmocka_unit_test(the_status_holds_the_longest_paths), cmocka_unit_test(reopen_follows_logrotate), cmocka_unit_test(hostile_clients_hold_nobody_up),
         cmocka_unit_test(nobody_listens_where_nobody_should), cmocka_unit_test(stepped_runs_have_none),
