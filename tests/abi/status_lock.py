@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# status_lock.py - holds status.toml to the published codes of status.lock: names, values and meanings never change (B8, E3).
-"""usage: status_lock.py check [--toml FILE] [--lock FILE]
-       status_lock.py add NAME... [--toml FILE] [--lock FILE]
-check  compares; exit status 1 and what to do, when a published code is not what it was
-add    appends the rows of new codes, and gives a provisional one that is raised now the digest of its meaning
+# status_lock.py - holds status.toml to what status.lock has published: names, values and meanings of codes, numbers of words, ranges (B8, E3).
+"""usage: status_lock.py check [--toml FILE] [--gen FILE] [--lock FILE]
+       status_lock.py add NAME... [--toml FILE] [--gen FILE] [--lock FILE]
+check  compares; exit status 1 and what to do, when something published is not what it was
+add    appends the rows of new codes, of words (UMD_ACTION_WAIT) and ranges (range=cloud), and gives a provisional code that is raised
+       now the digest of its meaning
 Example: tests/abi/status_lock.py add UMD_ERR_MEM_QUOTA"""
 import argparse
 import hashlib
@@ -25,18 +26,26 @@ name, value and meaning for ever. Take the change back, and
   - for another meaning, add a new code: a row at the end of its class in umd/diag/status.toml with the next free value, a case in
     tests/api/codes_*.c, then    tests/abi/status_lock.py add NAME
   - for a code that is not returned any more, set `retired = "VERSION"` and keep both rows.
+  - for another action, severity, scope or range, add a word at the end of its list (tools/gen/gen_status.py; [ranges] of the table): built
+    programs have the numbers of the others, and the bounds by which they tell the layer of a code that they do not know.
 Better words for todo, another delay or count, and counterparts in other interfaces are no change of meaning and are not locked."""
 
 
-def load_table(path):
-    spec = importlib.util.spec_from_file_location("gen_status", os.path.join(ROOT, "tools/gen/gen_status.py"))
+def load_table(args):
+    """The codes; and what stands by itself: name -> row of the lock, without the version."""
+    spec = importlib.util.spec_from_file_location("gen_status", args.gen)
     gen = importlib.util.module_from_spec(spec)
     sys.dont_write_bytecode = True
     spec.loader.exec_module(gen)
     try:
-        return gen.load(path)["status"]
+        t = gen.load(args.toml)
     except gen.Bad as e:
-        sys.exit(f"{path}: {e}")
+        sys.exit(f"{args.toml}: {e}")
+    words = {}
+    for enum, names in (("RANGE", gen.range_words(t)), ("SEVERITY", gen.SEVERITY), ("SCOPE", gen.SCOPE), ("ACTION", gen.ACTION)):
+        words.update({f"UMD_{enum}_{w.upper()}": f"{number} word" for number, w in enumerate(names)})
+    words.update({f"range={k}": f"{r['first']} to {r['last']}" for k, r in t["ranges"].items()})
+    return t["status"], words, t["version"]
 
 
 def digest(s):
@@ -46,15 +55,30 @@ def digest(s):
 
 
 def load_lock(path):
-    rows, bad = [], []
+    """The codes, and of what stands by itself name -> row, without the version."""
+    rows, words, bad = [], {}, []
     with open(path) as f:
         for number, line in enumerate(f, 1):
             m = re.fullmatch(r"(UMD_\w+) = (-?\d+) (\w+) since (\S+)\n", line)
-            if m:
+            word = re.fullmatch(r"(UMD_\w+|range=\w+) = (\d+ word|-?\d+ to -?\d+) since (\S+)\n", line)
+            if word and word[1] in words:
+                bad.append(f"{path}:{number}: {word[1]} stands twice")
+            elif word:
+                words[word[1]] = word[2]
+            elif m:
                 rows.append((m[1], int(m[2]), m[3]))
             elif line.strip() and not line.startswith("#"):
                 bad.append(f"{path}:{number}: not a row: {line.strip()}")
-    return rows, bad
+    return rows, words, bad
+
+
+def compare_words(words, locked):
+    bad = [f"{name}: is gone" if name not in words else f"{name}: was {row}, and is {words[name]} now"
+           for name, row in locked.items() if words.get(name) != row]
+    new = [name for name in words if name not in locked]
+    if new:
+        bad.append(f"not in the lock yet: run   tests/abi/status_lock.py add {' '.join(new)}")
+    return bad
 
 
 def compare(table, rows):
@@ -84,8 +108,9 @@ def compare(table, rows):
 
 
 def check(args):
-    rows, bad = load_lock(args.lock)
-    bad += compare(load_table(args.toml), rows)
+    rows, locked, bad = load_lock(args.lock)
+    table, words, _ = load_table(args)
+    bad += compare(table, rows) + compare_words(words, locked)
     for b in bad:
         print(f"status.lock: {b}", file=sys.stderr)
     if bad:
@@ -98,14 +123,20 @@ def row(s):
 
 
 def add(args):
-    table = {s["name"]: s for s in load_table(args.toml)}
+    codes, words, version = load_table(args)
+    table = {s["name"]: s for s in codes}
     with open(args.lock) as f:
         lines = f.readlines()
-    rows, bad = load_lock(args.lock)
+    rows, locked_words, bad = load_lock(args.lock)
     locked = {name: (value, d) for name, value, d in rows}
     if bad:
         sys.exit(bad[0])
     for name in args.names:
+        if name in words and name not in locked_words:
+            lines.append(f"{name} = {words[name]} since {version}\n")
+            continue
+        if name in locked_words:
+            sys.exit(f"status_lock.py: {name} is published already.{RULE}")
         s = table.get(name)
         if not s:
             sys.exit(f"status_lock.py: {name} is not in {args.toml}")
@@ -129,6 +160,7 @@ def main():
     p.add_argument("command", choices=["check", "add"])
     p.add_argument("names", nargs="*")
     p.add_argument("--toml", default=os.path.join(ROOT, "umd/diag/status.toml"))
+    p.add_argument("--gen", default=os.path.join(ROOT, "tools/gen/gen_status.py"), help="has the lists of words")
     p.add_argument("--lock", default=os.path.join(ROOT, "tests/abi/status.lock"))
     args = p.parse_args()
     if (args.command == "add") != bool(args.names):

@@ -3,6 +3,7 @@
 # status_lock_selftest.py - the lock of status codes can fail: each kind of change to a published code is found and named.
 """usage: status_lock_selftest.py SOURCE_ROOT"""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,11 +23,12 @@ def some_rows():
     rows = [r for r in rows if any(r.startswith(f'name = "{k}"') for k in KEPT)]
     lock = open(os.path.join(root, "tests/abi/status.lock")).read().splitlines(True)
     return (before + "[classes]\n" + classes + "\n" + "".join("[[status]]\n" + r for r in rows),
-            "".join(line for line in lock if line.startswith("#") or line.split(" ")[0] in KEPT))
+            "".join(line for line in lock if line.startswith("#") or line.split(" ")[0] in KEPT or re.match(r"range=|UMD_\w+ = \d+ word ", line)))
 
 
 toml, lock = some_rows()
-assert toml.count("[[status]]") == len(KEPT) == lock.count("\nUMD_")
+assert toml.count("[[status]]") == len(KEPT) == lock.count("\nUMD_") - lock.count(" word since ")
+gen = open(os.path.join(root, "tools/gen/gen_status.py")).read()
 
 
 def block(name):
@@ -41,14 +43,15 @@ def edit(name, old, new):
     return toml.replace(b, b.replace(old, new, 1))
 
 
-def run(what, table, rows, want_status, want_text, *command):
+def run(what, table, rows, want_status, want_text, *command, words=gen):
     global bad
     with tempfile.TemporaryDirectory() as d:
-        t, l = os.path.join(d, "status.toml"), os.path.join(d, "status.lock")
+        t, l, g = os.path.join(d, "status.toml"), os.path.join(d, "status.lock"), os.path.join(d, "gen_status.py")
         open(t, "w").write(table)
         open(l, "w").write(rows)
-        p = subprocess.run([sys.executable, "-B", os.path.join(root, "tests/abi/status_lock.py"), *(command or ("check",)), "--toml", t, "--lock", l],
-                           capture_output=True, text=True)
+        open(g, "w").write(words)
+        p = subprocess.run([sys.executable, "-B", os.path.join(root, "tests/abi/status_lock.py"), *(command or ("check",)), "--toml", t, "--lock", l,
+                            "--gen", g], capture_output=True, text=True)
         after = open(l).read()
     if p.returncode != want_status or want_text not in p.stderr:
         print(f"{what}: exit status {p.returncode}, expected {want_status} and '{want_text}' in:\n{p.stderr}", file=sys.stderr)
@@ -87,4 +90,32 @@ run("add a published one with another meaning", edit(NULL, '"error"', '"warn"'),
 run("add of a used value", toml.replace(block(NULL), fresh.replace("-1009", "-1000")), lock, 1, "never used again", "add", "UMD_ERR_PARAM_FRESH")
 after = run("add of a planned one", edit(PLANNED, "provisional = true\n", ""), lock, 0, "", "add", PLANNED)
 run("checked after that", edit(PLANNED, "provisional = true\n", ""), after, 0, "")
+
+
+def other_words(old, new):
+    assert gen.count(old) == 1, old
+    return gen.replace(old, new)
+
+
+def other_range(old, new):
+    assert toml.count(old) == 1, old
+    return toml.replace(old, new)
+
+
+run("actions in another order", toml, lock, 1, "UMD_ACTION_RETRY: was 1 word, and is 2 word now",
+    words=other_words('"none", "retry", "free_retry"', '"none", "free_retry", "retry"'))
+run("a severity in between", toml, lock, 1, "UMD_SEVERITY_FATAL: was 3 word, and is 4 word now", words=other_words('"warn", "error", "fatal"', '"warn", "error", "bad", "fatal"'))
+run("a scope goes", toml, lock, 1, "UMD_SCOPE_NODE: is gone", words=other_words('"device", "node"', '"device"'))
+grown = other_words('"reset_device", "abort"', '"reset_device", "abort", "wait"')
+run("a new action", toml, lock, 1, "status_lock.py add UMD_ACTION_WAIT", words=grown)
+after = run("add of an action", toml, lock, 0, "", "add", "UMD_ACTION_WAIT", words=grown)
+if after[len(lock):] != "UMD_ACTION_WAIT = 8 word since 0.1\n":
+    print("add of an action: the row was not appended", file=sys.stderr)
+    bad = 1
+run("checked after add of an action", toml, after, 0, "", words=grown)
+run("add of a published word", toml, lock, 1, "is published already", "add", "UMD_ACTION_ABORT")
+run("another bound", other_range("first = -1999", "first = -1899"), lock, 1, "range=param: was -1999 to -1000, and is -1899 to -1000 now")
+run("ranges in another order", other_range("[ranges]\n", "[ranges]\nfirst_of_all = { first = 9000, last = 9999, text = \"new\" }\n"), lock, 1,
+    "UMD_RANGE_SUCCESS: was 0 word, and is 1 word now")
+run("a word that stands twice", toml, lock + "UMD_SCOPE_CALL = 0 word since 0.1\n", 1, "UMD_SCOPE_CALL stands twice")
 sys.exit(bad)

@@ -102,6 +102,11 @@ def in_range(t, k):
     return [s for s in t["status"] if r["first"] <= s["value"] <= r["last"]]
 
 
+def range_words(t):
+    """umdStatusRange in its order."""
+    return list(t["ranges"]) + ["unknown"]
+
+
 def is_live(s):
     return not s.get("provisional") and not s.get("retired")
 
@@ -126,7 +131,7 @@ def header(t):
         o.append(f"    {s['name']} = {s['value']},")
     o += ["} umdStatus;", "",
           "/** Layer of a code, from its number range (B3). */",
-          enum("umdStatusRange", "UMD_RANGE_", list(t["ranges"]) + ["unknown"]),
+          enum("umdStatusRange", "UMD_RANGE_", range_words(t)),
           enum("umdSeverity", "UMD_SEVERITY_", SEVERITY),
           "/** How much is unusable after the code. */",
           enum("umdScope", "UMD_SCOPE_", SCOPE),
