@@ -114,6 +114,7 @@ void hw_ring_reset(struct hw_ring *ring)
     ring->in_ib = false;
     ring->root = HW_ROOT_NONE;
     ring->vmid = 0;
+    ring->context_id = 0;
     ring->active = false;
     ring_latch(ring, &(struct hw_cu_fault){ 0 });
     /* JOB stays: it is how the driver learns what had started. */
@@ -183,6 +184,7 @@ static void cp_run_SET_CONTEXT(struct hw_ring *ring)
     }
     ring->root = root;
     ring->vmid = ring->packet[3];
+    ring->context_id = cp_field64(ring, 7);
     hw_ring_set(ring, HW_RING_MARK, 0);
     hw_ring_set(ring, HW_RING_JOB, cp_field64(ring, 4));
 }
@@ -468,6 +470,8 @@ static void cp_step_fetch(struct hw_ring *ring)
             return;
     }
     const bool was_in_ib = ring->in_ib;
+    if (PETREL_PKT_OP(ring->packet[0]) == PETREL_OP_SET_CONTEXT)
+        umd_record_set_context(cp_field64(ring, 7)); /* a job begins; device_slice puts the caller's back */
     UMD_LOG(UMD_LOG_TRACE, "packet %s ring=%u at=%u ib=%d", op->name, ring->index, cp_packet_at(ring), was_in_ib);
     op->run(ring);
     const bool entered_ib = ring->in_ib && !was_in_ib;

@@ -145,9 +145,12 @@ static bool device_slice(struct hw_device *dev, uint64_t end_ns)
 {
     struct hw_ring *ring;
     uint64_t reached_ns = hw_clock_now(&dev->clock);
+    const uint64_t callers_context = umd_record_get_context(); /* stepped: of the call in which the device runs */
     bool delivered = false;
     while (!delivered && (ring = device_pick(dev, end_ns)) != NULL) {
+        umd_record_set_context(ring->context_id);
         hw_ring_step(ring, end_ns);
+        umd_record_set_context(callers_context);
         if (atomic_load(&dev->off_bus)) {
             hw_cu_kill(dev->cus);
             dev->irq_pending = false;

@@ -92,6 +92,7 @@ struct hw_ring {
     uint64_t cycle_rest;
     uint64_t root;
     uint32_t vmid;
+    uint64_t context_id;     /* whose work this is: of log lines, the device makes nothing of it */
     bool in_ib;
     uint64_t ib_root, ib_va;
     uint32_t ib_dw, ib_pos;  /* dwords of the indirect buffer, and consumed */

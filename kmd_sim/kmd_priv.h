@@ -323,6 +323,15 @@ int petrel_check_lost(struct petrel_device *dev);
 /** Looks at the bus too, raises nothing for the caller. */
 bool petrel_check_lost_quietly(struct petrel_device *dev);
 
+/** A line about the work of a context, whoever's call it is written in. */
+#define PETREL_LOG_OF(context_id_, level_, fmt_, ...)                               \
+    do {                                                                            \
+        const uint64_t log_context_ = umd_record_get_context();                     \
+        umd_record_set_context(context_id_);                                        \
+        UMD_LOG(level_, fmt_, ##__VA_ARGS__);                                       \
+        umd_record_set_context(log_context_);                                       \
+    } while (0)
+
 /** Raises what no caller waits for, into *detail_out, for another context. The thread's own record and context are left alone. */
 #define PETREL_RAISE(detail_out_, context_id_, cause_, code_, fmt_, ...)            \
     PETREL_RAISE_BY(UMD_FAIL_FROM(code_, cause_, fmt_, ##__VA_ARGS__), detail_out_, context_id_, code_)

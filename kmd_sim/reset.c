@@ -153,7 +153,7 @@ void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *a
         return; /* off the bus; the next look tells */
     const bool known = fault < sizeof(fault_codes) / sizeof(fault_codes[0]);
     if (job && !job->queue->open) { /* its owner had it killed: whatever it did meanwhile is nobody's failure */
-        UMD_LOG(UMD_LOG_INFO, "fault of a job whose queue was destroyed ring=%u job=%" PRIu64 " fault=%u", ring->index, job->id, fault);
+        PETREL_LOG_OF(job->context_id, UMD_LOG_INFO, "fault of a job whose queue was destroyed ring=%u job=%" PRIu64 " fault=%u", ring->index, job->id, fault);
         petrel_ring_reset_begin_locked(ring, (umdRecordId){0}, after);
     } else if (job) {
         petrel_ring_guilty_locked(ring, known ? fault_codes[fault].code : UMD_ERR_HW_PACKET, fault, after);
@@ -165,6 +165,9 @@ void petrel_ring_faulted_locked(struct petrel_ring *ring, struct petrel_after *a
 }
 
 /* ---- Resets ---- */
+
+/* Whose work a ring stands at. */
+static uint64_t context_of(const struct petrel_ring *ring) { return ring->inflight.first ? ring->inflight.first->context_id : 0; }
 
 bool petrel_reset_take_locked(struct petrel_device *dev)
 {
@@ -195,7 +198,7 @@ void petrel_ring_reset_begin_locked(struct petrel_ring *ring, umdRecordId cause,
     ring->reset_cause = cause;
     ring->phase = PETREL_PHASE_RESET;
     ring->deadline_ns = now + PETREL_RESET_NS;
-    UMD_LOG(UMD_LOG_INFO, "ring reset ring=%u in_flight=%u", ring->index, ring->inflight.count);
+    PETREL_LOG_OF(context_of(ring), UMD_LOG_INFO, "ring reset ring=%u in_flight=%u", ring->index, ring->inflight.count);
     hw_write32(dev->hw, PETREL_REGS_OFF_RESET, 1u << ring->index);
     petrel_reset_poll_locked(dev, now, after);
 }
@@ -247,9 +250,9 @@ static void ring_reset_done_locked(struct petrel_ring *ring, struct petrel_after
 
 /* ---- Whole device ---- */
 
-static void device_reset_begin_locked(struct petrel_device *dev, uint64_t now)
+static void device_reset_begin_locked(struct petrel_device *dev, const struct petrel_ring *stuck, uint64_t now)
 {
-    UMD_LOG(UMD_LOG_WARN, "ring reset not acknowledged, resetting the device device=%u", dev->index);
+    PETREL_LOG_OF(context_of(stuck), UMD_LOG_WARN, "ring reset not acknowledged, resetting the device device=%u", dev->index);
     dev->device_phase = PETREL_DEVICE_FREEZE;
     dev->device_deadline_ns = now + PETREL_PROBE_NS;
     /* What still runs gets the time to stop at a place where all it did is in memory. */
@@ -308,7 +311,7 @@ void petrel_reset_poll_locked(struct petrel_device *dev, uint64_t now, struct pe
         if (!(reg & 1u << r))
             ring_reset_done_locked(ring, after);
         else if (reg != UINT32_MAX && now >= ring->deadline_ns)
-            device_reset_begin_locked(dev, now);
+            device_reset_begin_locked(dev, ring, now);
     }
     if (dev->device_phase != PETREL_DEVICE_RUN && !atomic_load(&dev->lost_code))
         device_reset_poll_locked(dev, now, after);

@@ -293,11 +293,12 @@ static void write_job_locked(struct petrel_ring *ring, struct petrel_job *job)
     struct petrel_vm *vm = job->vm;
     const uint64_t gen = atomic_load(&vm->tlb_gen);
     job->seq = ++ring->seq;
-    put(ring, PETREL_PKT(PETREL_OP_SET_CONTEXT, 6));
+    put(ring, PETREL_PKT(PETREL_OP_SET_CONTEXT, 8));
     put64(ring, vm->root->page->block->start);
     put(ring, vm->hw_id);
     put64(ring, job->id);
     put(ring, 0);
+    put64(ring, job->context_id);
     if (vm->ring_gen[ring->index] != gen || vm->ring_epoch[ring->index] != ring->epoch) {
         put(ring, PETREL_PKT(PETREL_OP_TLB_INVAL, 1));
         put(ring, vm->hw_id);

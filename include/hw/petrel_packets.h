@@ -14,7 +14,7 @@
  */
 #define PETREL_PACKETS(PKT)                                                                                \
     PKT(NOP,         0x00,  0, CD, 0, "no operation; a zero dword")                                        \
-    PKT(SET_CONTEXT, 0x01,  6, CD, 1, "root_lo root_hi vmid job_lo job_hi flags: address space and job of what follows") \
+    PKT(SET_CONTEXT, 0x01,  8, CD, 1, "root_lo root_hi vmid job_lo job_hi flags context_lo context_hi: address space and job of what follows") \
     PKT(INDIRECT,    0x02,  3, CD, 1, "va_lo va_hi dwords: run an indirect buffer; not nested")            \
     PKT(FENCE,       0x03,  5, CD, 1, "pa_lo pa_hi seq_lo seq_hi flags(1: interrupt): after all before it is done, write seq and device ns (16 bytes at VRAM offset pa)") \
     PKT(TLB_INVAL,   0x04,  1, CD, 1, "vmid: forget translations (0xffffffff: all)")                       \

@@ -126,11 +126,12 @@ void hwt_dw64(struct hwt *t, uint32_t ring, uint64_t v)
 
 void hwt_context(struct hwt *t, uint32_t ring, uint64_t job)
 {
-    hwt_dw(t, ring, PETREL_PKT(PETREL_OP_SET_CONTEXT, 6));
+    hwt_dw(t, ring, PETREL_PKT(PETREL_OP_SET_CONTEXT, 8));
     hwt_dw64(t, ring, t->root);
     hwt_dw(t, ring, 7);
     hwt_dw64(t, ring, job);
     hwt_dw(t, ring, 0);
+    hwt_dw64(t, ring, job + HWT_CONTEXT_OF_JOB);
 }
 
 uint64_t hwt_fence(struct hwt *t, uint32_t ring, bool irq)

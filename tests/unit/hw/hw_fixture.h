@@ -25,6 +25,7 @@
 #define HWT_IH_AT 0x30000ull
 #define HWT_IH_ENTRIES 64u
 #define HWT_FENCE_AT 0x40000ull
+#define HWT_CONTEXT_OF_JOB 1000u /* the id of a job's context is so much more than its own */
 #define HWT_TABLES_AT 0x100000ull
 #define HWT_SCRATCH_AT 0x800000ull
 #define HWT_DATA_AT 0x2000000ull

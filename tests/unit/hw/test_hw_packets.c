@@ -2,6 +2,13 @@
 /* test_hw_packets.c - every packet, good and malformed; indirect buffers and privilege; fences; semaphores between rings. */
 #include "hw_fixture.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
+#include <umd/umd_log.h>
+
+#include "record.h"
+
 #define C PETREL_RING_COMPUTE0
 #define D PETREL_RING_COPY0
 #define DATA_VA 0x100000000ull
@@ -133,10 +140,10 @@ static void test_wrong_ring_and_truncated(void **state)
 /* Fields that no memory access would catch. */
 static void test_malformed_fields(void **state)
 {
-    static const struct { uint32_t n, dw[8]; } cases[] = {
-        { 7, { PETREL_PKT(PETREL_OP_SET_CONTEXT, 6), 0x1001, 0, 1, 0, 0, 0 } },              /* root not on a page */
-        { 7, { PETREL_PKT(PETREL_OP_SET_CONTEXT, 6), 0, 0x10, 1, 0, 0, 0 } },                /* root past VRAM */
-        { 7, { PETREL_PKT(PETREL_OP_SET_CONTEXT, 6), 0x1000, 0, 1, 0, 0, 4 } },              /* flags */
+    static const struct { uint32_t n, dw[9]; } cases[] = {
+        { 9, { PETREL_PKT(PETREL_OP_SET_CONTEXT, 8), 0x1001, 0, 1, 0, 0, 0 } },              /* root not on a page */
+        { 9, { PETREL_PKT(PETREL_OP_SET_CONTEXT, 8), 0, 0x10, 1, 0, 0, 0 } },                /* root past VRAM */
+        { 9, { PETREL_PKT(PETREL_OP_SET_CONTEXT, 8), 0x1000, 0, 1, 0, 0, 4 } },              /* flags */
         { 6, { PETREL_PKT(PETREL_OP_FENCE, 5), 0x40004, 0, 1, 0, 0 } },                      /* alignment */
         { 6, { PETREL_PKT(PETREL_OP_FENCE, 5), (uint32_t)HWT_VRAM_B - 8, 0, 1, 0, 0 } },     /* half outside */
         { 6, { PETREL_PKT(PETREL_OP_FENCE, 5), 0x40000, 0, 1, 0, 2 } },                      /* flags */
@@ -340,6 +347,40 @@ static void test_rings_are_concurrent(void **state)
     hwt_destroy(t);
 }
 
+/* Lines about a job have its context, whoever's call the device runs in; who calls has its own again. */
+static void test_context_of_lines(void **state)
+{
+    char path[64], line[512];
+    unsigned lines = 0;
+    snprintf(path, sizeof(path), "/tmp/petrel-hw-context-%d.log", (int)getpid());
+    assert_int_equal(umdLogOpenFile(path, UMD_LOG_FORMAT_TEXT, "trace"), UMD_SUCCESS);
+    umd_record_set_context(5);
+    struct hwt *t = hwt_boot(HW_RUN_STEPPED);
+    hwt_context(t, C, 71);
+    const uint64_t c = hwt_fence(t, C, true);
+    hwt_doorbell(t, C);
+    hwt_context(t, D, 72);
+    const uint64_t d = hwt_fence(t, D, true);
+    hwt_doorbell(t, D);
+    assert_true(hwt_finish(t, C, c) && hwt_finish(t, D, d));
+    assert_int_equal(umd_record_get_context(), 5);
+    hwt_destroy(t);
+    umd_record_set_context(0);
+    umdLogFlush(20000);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        if (!strstr(line, ": packet "))
+            continue;
+        lines++;
+        assert_non_null(strstr(line, strstr(line, " ring=0 ") ? " ctx=1071 " : " ctx=1072 "));
+    }
+    fclose(f);
+    unlink(path);
+    assert_int_equal(lines, UMD_LOG_CEILING >= UMD_LOG_TRACE ? 4 : 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_ring_wraps),
         cmocka_unit_test(test_semaphores),
         cmocka_unit_test(test_rings_are_concurrent),
+        cmocka_unit_test(test_context_of_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
