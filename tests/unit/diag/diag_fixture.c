@@ -99,9 +99,10 @@ void writer_go(void)
 
 unsigned count_of(const char *text, const char *part)
 {
+    const char *end = text + strlen(text);
     unsigned n = 0;
 
-    for (const char *s = text; (s = strstr(s, part)); s += strlen(part))
+    for (const char *s = text; (s = memmem(s, (size_t)(end - s), part, strlen(part))); s += strlen(part)) /* strstr is slow under a sanitizer */
         n++;
     return n;
 }
