@@ -22,6 +22,12 @@ struct umd_log_config_entry {
  */
 UMD_API void umd_log_config_read(void (*each)(void *arg, const struct umd_log_config_entry *e), void *arg);
 
+/*
+ * Set by a tool that looks at what others log, before the library's constructors run (an executable's pre-initialiser can): the log then takes no
+ * settings, neither from a file nor from the environment, so that the tool never opens, rotates or writes what it looks at.
+ */
+extern UMD_API bool umd_log_settings_off;
+
 /* What a sink goes by, for tools that explain settings; the rows are in log_sinks.c. Texts are static. */
 struct umd_log_sink_facts {
     const char *name;                   /* as in the status of a process */

@@ -394,9 +394,13 @@ static void from_file(void *arg, const struct umd_log_config_entry *e)
     warn(&f, "no such setting");
 }
 
+bool umd_log_settings_off;
+
 void umd_log_settings_init(void)
 {
     umd_log_levels_enable(UMD_SINK_CONSOLE, true);
+    if (umd_log_settings_off)
+        return;
     umd_log_config_read(from_file, NULL);
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         const char *value = secure_getenv(settings[i].key);
