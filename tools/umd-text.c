@@ -7,19 +7,27 @@
 #include <unistd.h>
 
 #include "umd-text.h"
+#include "umd-tool.h"
 
-size_t text_printable(const char *text)
+/* Length of the UTF-8 sequence at s as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond U+10FFFF. 0: it is none. */
+static size_t utf8_length(const unsigned char *s)
 {
-    const unsigned char *s = (const unsigned char *)text;
     size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
 
-    if (n == 0 || s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0))
-        return 0;
     for (size_t i = 1; i < n; i++) {
         if ((s[i] & 0xc0) != 0x80)
             return 0;
     }
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
     return n;
+}
+
+size_t text_printable(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+
+    return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0) ? 0 : utf8_length(s);
 }
 
 void text_clean(char *text)
@@ -30,6 +38,17 @@ void text_clean(char *text)
             *text = '?';
         text += n ? n : 1;
     }
+}
+
+size_t text_cut(const char *text, size_t n)
+{
+    size_t k = strnlen(text, n + 1);
+
+    if (k <= n)
+        return k;
+    while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    return n;
 }
 
 bool text_is_text(const char *text, size_t n)
@@ -70,7 +89,7 @@ void text_paragraph(const char *prefix, int label_n, const char *label, const ch
             for (n = room; n > room / 2 && text[n] != ' ';)
                 n--;
             if (text[n] != ' ')
-                n = room;
+                n = text_cut(text, room);
         }
         printf("%s%s%-*s%s %.*s\n", prefix, text_colour(TEXT_DIM), label_n, label, text_colour(TEXT_PLAIN), (int)n, text);
         text += n;
@@ -79,10 +98,28 @@ void text_paragraph(const char *prefix, int label_n, const char *label, const ch
     }
 }
 
+struct json_object *json_text(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n;
+
+    while (*s && (n = utf8_length(s)) != 0)
+        s += n;
+    char *copy = *s ? strdup(text) : NULL;
+    for (unsigned char *at = (unsigned char *)copy; at && *at; at += n ? n : 1) {
+        n = utf8_length(at);
+        if (!n)
+            *at = '?';
+    }
+    struct json_object *o = json_object_new_string(copy ? copy : *s ? "?" : text);
+    free(copy);
+    return o;
+}
+
 void json_add_text(struct json_object *o, const char *key, const char *text)
 {
     if (text)
-        json_object_object_add(o, key, json_object_new_string(text));
+        json_object_object_add(o, key, json_text(text));
 }
 
 void json_add_number(struct json_object *o, const char *key, int64_t v) { json_object_object_add(o, key, json_object_new_int64(v)); }
@@ -98,7 +135,12 @@ void json_add_big(struct json_object *o, const char *key, uint64_t v)
 
 void json_put_out(struct json_object *o)
 {
-    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+    const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+
+    if (text)
+        puts(text);
+    else
+        tool_say("out of memory");
 }
 
 void json_put_away(struct json_object *o)

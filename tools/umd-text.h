@@ -12,6 +12,8 @@
 size_t text_printable(const char *s);
 /* In place: what a terminal could take for a command becomes '?'. */
 void text_clean(char *text);
+/* How many of at most n bytes to take without cutting a character in two. */
+size_t text_cut(const char *text, size_t n);
 /* text ends with a NUL at text[n]. */
 bool text_is_text(const char *text, size_t n);
 
@@ -23,7 +25,9 @@ const char *text_colour(enum text_colour colour);
 /* A paragraph of at most `columns`, broken at blanks, behind a prefix and a label of at least label_n columns; nothing for "". */
 void text_paragraph(const char *prefix, int label_n, const char *label, const char *text, size_t columns);
 
-/* Adds to an object. Text that is not UTF-8 must have been cleaned; NULL text adds nothing. */
+/* A string. JSON is UTF-8: of what is not, each byte becomes '?'. */
+struct json_object *json_text(const char *text);
+/* Adds to an object; NULL text adds nothing. */
 void json_add_text(struct json_object *o, const char *key, const char *text);
 void json_add_number(struct json_object *o, const char *key, int64_t v);
 void json_add_bool(struct json_object *o, const char *key, bool v);

@@ -13,6 +13,7 @@
 
 #include <umd/umd_log.h>
 
+#include "umd-text.h"
 #include "umd-tool.h"
 
 #define TEXTS_MAX 64u
@@ -78,9 +79,12 @@ int tool_finish(int status)
 
 static void say(const char *fmt, va_list ap, bool help)
 {
+    char text[4096]; /* names of files and what files say are in it */
+
     fflush(stdout);
-    fprintf(stderr, "%s: ", name);
-    vfprintf(stderr, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    text_clean(text);
+    fprintf(stderr, "%s: %s", name, text);
     if (help)
         fprintf(stderr, "; try %s%s%s --help", name, parsed && parsed->command ? " " : "", parsed && parsed->command ? parsed->command : "");
     fputc('\n', stderr);

@@ -188,5 +188,28 @@ input)
     grep -q 'umd-crash pack' out
     run 0 --version
     ;;
+forged) # a snapshot says what it likes
+    python3 - <<'END'
+import struct
+text = b"\x1b]0;pwn\x07\xff"
+args = (struct.pack("<H", len(text)) + text).hex()
+def snapshot(name, stack, registers):
+    with open(name, "wb") as f:
+        f.write(b'petrel-crash 1\n[crash]\n signal=11 code=1 name="SIGSEGV" pid=1 tid=1 real_ns=1795974840000000000 arch="x86_64" program="x"\n[registers]\n'
+                + registers + b"[backtrace]\n0x10\n[stack]\n" + stack + b": " + b"00" * 32 + b'\n[calls]\n tid=1 start_ns=1 end_ns=0 name="umdX" fmt="name=%s" args='
+                + args.encode() + b"\n[state]\nkmd x=\x1b]0;pwn\x07 \xff\n[odd\x1b[31m\xff]\n")
+snapshot("escapes", b"0x0", b"rip=0x1234\nrsp=0x20\nrbp=0xfffffffffffffff0\nrax=\x1b[31mred\n")
+snapshot("edge", b"0x0", b"rip=0x1234\nrsp=0xfffffffffffffff8\nrbp=0xfffffffffffffff8\n") # the last word there is, then the first
+END
+    for name in escapes edge; do
+        run 0 show $name
+        ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" out || fail "control characters are printed"
+        grep -q 'umdX(name=?\]0;pwn??) -> under way' out || fail "the arguments of a call"
+        run 0 show --json $name
+        python3 -c 'import json; json.load(open("out", encoding="utf-8"))' || fail "no JSON"
+        run 0 pack -o $name.tar.gz $name
+        ! tar xzOf $name.tar.gz $name/story.txt | LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" || fail "control characters in the bundle"
+    done
+    ;;
 *) fail "unknown case $case" ;;
 esac

@@ -573,7 +573,80 @@ input)
     # The log of the environment is looked at, not written to.
     UMD_LOG_FILE=a.log ul 0 show; lines out 100
     UMD_LOG_FILE=a.log ul 1 show --level loud
+    # Nor where it is one of very many variables, or where there is none and the configuration file alone names the log.
+    # shellcheck disable=SC2046
+    env $(seq 80 | sed 's/.*/UMD_X&=1/') UMD_LOG_FILE=a.log "$umdlog" emergency /nonexistent >out 2>err
+    mkdir -p home/.config/petrel
+    printf '[log]\nUMD_LOG_FILE = %s/a.log\n' "$work" >home/.config/petrel/petrel.ini
+    for words in 'umd-log emergency /nonexistent' 'umd-explain 1:2:3 --emergency /nonexistent' 'umd-crash show /nonexistent'; do
+        # shellcheck disable=SC2086
+        env -i HOME="$work/home" "$(dirname "$umdlog")"/../${words%% *}/$words >out 2>err && die "there is nothing at /nonexistent"
+    done
     [ "$(wc -l <a.log)" -eq 100 ] && [ ! -e a.log.1 ] || die "the tool wrote to the log that it looks at" ;;
+forged) # what a file says reaches neither the terminal as commands nor a program as broken JSON
+    clean() { ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" out err || die "control characters are printed"; }
+    utf8() { iconv -f UTF-8 -t UTF-8 out >/dev/null 2>&1 || die "this is no UTF-8"; }
+    python3 - <<'PY'
+E, T = r"\x1b]0;pwned\x07\x1b[31m", "2026-11-29T17:54:00.%d00000000Z 100.%d "
+with open("esc.log", "w") as f:
+    f.write((T + 'ERROR 7.7 umd.test ctx=9 depth=1 rec=1:7:1: UMD_ERR_HW_HANG: stuck kernel="%s" source="a.c:1" [f m.c:1]\n') % (0, 0, E))
+    f.write((T + 'INFO 7.7 umd.test ctx=9 depth=1 rec=1:7:1: failure told code=UMD_ERR_HW_HANG kernel="%s" source="%s" x="\\xff"\n') % (1, 1, E, E))
+    f.write((T + 'INFO 7.7 diag.record ctx=9 depth=1 rec=1:7:1: ended UMD_ERR_HW_HANG: end=delivered call="%s" hops="umd:%s:x.c:1:-4000>-4000"\n') % (2, 2, E, E))
+bad = b'\xe0\x80\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xf0\x80\x80\x80 \xff'
+with open("utf.log", "wb") as f:
+    t = b"2026-11-29T17:54:00.5Z 100.5 ERROR 7.7 umd.test ctx=9 depth=1 rec=1:7:1: UMD_ERR_HW_HANG: "
+    f.write(t + bad + b' a="\\xff\\xfe" b="' + "\u00e4".encode() * 400 + b'" kernel="' + "\u00e4".encode() * 80 + b'" [f m.c:1]\n')
+    f.write(b"2026-11-29T17:54:00.6Z 100.6 INFO 7.7 umd.test ctx=9 depth=1: x" + "\u00e4".encode() * 60 + b"\n")
+    f.write(b"2026-11-29T17:54:00.7Z 100.7 INFO 7.7 umd.test ctx=9 depth=1: " + "\u20ac".encode() * 600 + b"\n")
+open("kind.log", "w").write("# petrel \033[31mX\007, version \033]0;v\007, pid 5\nfoo\n")
+# A disaster log whose record has more to say than there is room; JSON that is longer as text again.
+open("full.log", "w").write("==== 2026-11-29T17:54:00.0Z ERROR 1.1 mod\nUMD_ERR_HW_HANG\n  what     %s\n  record   1:2:3, and %s more at 5.5\n  state    open; cause %s\n"
+                            % ("A" * 16000, "9" * 200, "B" * 16000))
+open("long.json", "wb").write(b'{"Timestamp":"1","Body":"UMD_ERR_HW_HANG: x","Attributes":{"petrel.record":"1:2:3"},"x":{"a":"' + b"\x01" * 4000 + b'"},"SpanId":"last"}\n')
+PY
+    for words in 'errors esc.log' 'errors --trace esc.log' 'show esc.log' 'show kind.log' 'show utf.log' 'stats esc.log' 'errors utf.log'; do
+        # shellcheck disable=SC2086
+        "$umdlog" $words >out 2>err
+        clean; utf8
+    done
+    "$(dirname "$umdlog")/../umd-explain/umd-explain" 1:7:1 --log esc.log >out 2>err || die "umd-explain failed"
+    clean; says out 'kernel +\?\]0;pwned'
+    cp utf.log $'b\344\033[31mx.log'
+    for log in utf.log esc.log $'b\344\033[31mx.log'; do
+        for words in 'show --json' 'errors --json' 'export --chrome-trace' 'export --otlp' 'stats --json' 'merge --json esc.log' merge 'doctor --json'; do
+            [ "$words $log" != 'merge --json esc.log esc.log' ] || continue
+            # shellcheck disable=SC2086
+            "$umdlog" $words "$log" >out 2>err
+            utf8; clean
+        done
+        ul 0 export --chrome-trace "$log"; json 'json.load(sys.stdin)'
+    done
+    ul 0 show full.log; says out 'UMD_ERR_HW_HANG: AAAA'
+    ul 0 show long.json; says out ' span=last: UMD_ERR_HW_HANG: x$'
+    # A ring of a program whose name fills its field; a library that points anywhere.
+    UMD_EMERGENCY_FILE=ring training 3 --faults "$hang"
+    mkdir -p -m 700 state; chmod 700 state
+    python3 -c 'b = bytearray(open("ring", "rb").read()); b[64:72] = b"\x1b" * 8; b[72:80] = b"\xff" * 8; open("state/emergency.4194300", "wb").write(b)'
+    chmod 600 state/*
+    ul 0 emergency --list; lines out 1; clean; utf8
+    ul 0 emergency --list --json; utf8; json 'assert len(json.load(sys.stdin)[0]["program"]) == 15'
+    cat >evil.c <<'C'
+#include <stdint.h>
+struct module { const char *name; int level; void *next; uint8_t x[16]; };
+struct site { void *module; const char *func, *file, *fmt; uint32_t line, id; uint8_t level, args, strings, ceiling, kind, r[3]; int32_t code; uint8_t r2[12]; } __attribute__((aligned(64)));
+extern int puts(const char *);
+static struct module mod = { "mod\033[31m" };
+__attribute__((section("umd_log_sites"), used)) struct site one =
+#ifdef ELSEWHERE
+    { (void *)puts, "f", "x.c", "m", 1, 0, 1, 0, 0, 0, 0, { 0 }, 0, { 0 } };
+#else
+    { &mod, "f\033]0;pwn\007", "x\xff.c", "m\n two", 1, 0, 1, 0, 0, 0, 0, { 0 }, 0, { 0 } };
+#endif
+C
+    ${CC:-cc} -shared -fPIC -o evil.so evil.c && ${CC:-cc} -DELSEWHERE -shared -fPIC -o elsewhere.so evil.c || die "no library can be built"
+    ul 0 sites evil.so; clean; utf8; says out '^ERROR in  mod\?\[31m +x\?\.c:1 +f\?\]0;pwn\? +m\? two$'
+    ul 0 sites --json evil.so; utf8
+    ul 0 sites elsewhere.so; silent; says out ': 0 call sites$' ;; # what it points at is no module of ours
 *)
     echo "umd-log.sh: unknown case $case"
     exit 99 ;;

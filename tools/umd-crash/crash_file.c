@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "log_encode.h"
 #include "snapshot.h"
 #include "umd-text.h"
 
@@ -52,6 +53,7 @@ static bool add_line(struct crash_section *s, char *line)
             return false;
         s->lines = more;
     }
+    text_clean(line); /* anybody's file; the texts of it are escaped */
     s->lines[s->count++] = line;
     return true;
 }
@@ -73,6 +75,7 @@ static bool parse(struct crash *c, char *at)
                 return true;
             s = &c->sections[c->section_count++];
             s->name = at + 1;
+            text_clean(at);
         } else if (s && !add_line(s, at)) {
             return false;
         }
@@ -169,6 +172,17 @@ bool crash_text(const char *line, const char *key, char *out, size_t size)
     out[n] = '\0';
     text_clean(out);
     return true;
+}
+
+void crash_message(const char *line, char *out, size_t size)
+{
+    char fmt[CRASH_TEXT_B];
+    uint8_t args[CRASH_TEXT_B];
+
+    if (crash_text(line, "message", out, size) || !crash_text(line, "fmt", fmt, sizeof(fmt)))
+        return;
+    (void)umd_log_decode(out, size, fmt, args, crash_bytes(line, "args", args, sizeof(args)));
+    text_clean(out);
 }
 
 uint64_t crash_u64(const char *line, const char *key)

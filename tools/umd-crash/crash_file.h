@@ -32,6 +32,8 @@ const struct crash_section *crash_section(const struct crash *c, const char *nam
 const char *crash_line(const struct crash *c, const char *name);
 /* The value of key=; a quoted one is unquoted, and what no terminal should get becomes '?'. False: not there; then "". */
 bool crash_text(const char *line, const char *key, char *out, size_t size);
+/* The text of a record, or the arguments of a call: message=, or fmt= with args= in hex; cleaned alike. "": neither is there. */
+void crash_message(const char *line, char *out, size_t size);
 /* 0 if it is not there or no number. */
 uint64_t crash_u64(const char *line, const char *key);
 int64_t crash_i64(const char *line, const char *key);

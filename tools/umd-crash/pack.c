@@ -19,6 +19,7 @@
 #include "archive.h"
 #include "emergency.h"
 #include "show.h"
+#include "umd-text.h"
 #include "umd-tool.h"
 
 extern char **environ;
@@ -201,12 +202,11 @@ static void answer(const struct bundle *b, const char *output, bool json)
         return;
     }
     struct json_object *o = json_object_new_object(), *files = json_object_new_array();
-    json_object_object_add(o, "bundle", json_object_new_string(output));
+    json_add_text(o, "bundle", output);
     for (size_t i = 0; i < b->count; i++)
-        json_object_array_add(files, json_object_new_string(b->names[i]));
+        json_object_array_add(files, json_text(b->names[i]));
     json_object_object_add(o, "files", files);
-    printf("%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(o);
+    json_put_away(o);
 }
 
 int crash_pack(const char *path, const struct crash *c, const struct crash_symbols *s, const struct pack_options *options)

@@ -9,7 +9,7 @@
 
 #include <umd/umd_log.h>
 
-#include "log_encode.h"
+#include "umd-text.h"
 
 #define THREADS_SHOWN 64u
 
@@ -38,11 +38,13 @@ static const char *reason(int64_t sig, int64_t code)
 static void print_head(FILE *to, const char *path, const struct crash *c)
 {
     const char *l = crash_line(c, "crash");
-    char name[32], program[64], thread[64], version[32], when[64] = "";
+    char shown[4400], name[32], program[64], thread[64], version[32], when[64] = "";
     int64_t sig = crash_i64(l, "signal"), code = crash_i64(l, "code");
     time_t t = (time_t)(crash_u64(l, "real_ns") / 1000000000u);
     struct tm tm;
 
+    snprintf(shown, sizeof(shown), "%s", path);
+    text_clean(shown);
     crash_text(l, "name", name, sizeof(name));
     crash_text(l, "program", program, sizeof(program));
     crash_text(l, "thread", thread, sizeof(thread));
@@ -56,7 +58,7 @@ static void print_head(FILE *to, const char *path, const struct crash *c)
     fprintf(to, "  thread    %s (tid %" PRIu64 "), context %" PRIu64 ", %" PRIu64 " API calls deep\n", thread, crash_u64(l, "tid"),
             crash_u64(l, "context"), crash_u64(l, "depth"));
     fprintf(to, "  when      %s, Petrel %s\n", when, version);
-    fprintf(to, "  snapshot  %s%s\n", path, c->whole ? "" : "");
+    fprintf(to, "  snapshot  %s\n", shown);
     if (!c->whole)
         fprintf(to, "  CUT SHORT in section [%s]: what comes after it is missing\n", c->section_count ? c->sections[c->section_count - 1].name : "");
 }
@@ -83,24 +85,13 @@ static void print_frames(FILE *to, const struct crash_symbols *s)
     }
 }
 
-static void decode(const char *line, char *out, size_t size)
-{
-    char fmt[CRASH_TEXT_B];
-    uint8_t args[CRASH_TEXT_B];
-
-    if (crash_text(line, "message", out, size) || !crash_text(line, "fmt", fmt, sizeof(fmt)))
-        return;
-    size_t n = crash_bytes(line, "args", args, sizeof(args));
-    (void)umd_log_decode(out, size, fmt, args, n);
-}
-
 static void print_call(FILE *to, const char *line)
 {
     char name[64], args[CRASH_TEXT_B] = "";
     uint64_t start = crash_u64(line, "start_ns"), end = crash_u64(line, "end_ns");
 
     crash_text(line, "name", name, sizeof(name));
-    decode(line, args, sizeof(args));
+    crash_message(line, args, sizeof(args));
     if (end)
         fprintf(to, "  %s(%s) -> %s, %.3f ms\n", name, args, umdStatusName((umdStatus)crash_i64(line, "code")),
                 end > start ? (double)(end - start) / 1e6 : 0.0);
@@ -135,7 +126,7 @@ static void print_records(FILE *to, const struct crash *c, const char *section, 
         crash_text(l, "module", module, sizeof(module));
         crash_text(l, "func", func, sizeof(func));
         crash_text(l, "file", file, sizeof(file));
-        decode(l, message, sizeof(message));
+        crash_message(l, message, sizeof(message));
         uint64_t ns = crash_u64(l, "mono_ns");
         fprintf(to, "  %" PRIu64 ".%09" PRIu64 " %-5s %" PRIu64 " %s: %s [%s %s:%" PRIu64 "]%s\n", ns / 1000000000u, ns % 1000000000u,
                 level_name(crash_u64(l, "level")), crash_u64(l, "tid"), module, message, func, file, crash_u64(l, "line"),

@@ -6,20 +6,15 @@
 
 #include <umd/umd_log.h>
 
-#include "log_encode.h"
 #include "show.h"
-
-static void add_text(struct json_object *o, const char *key, const char *text)
-{
-    json_object_object_add(o, key, json_object_new_string(text));
-}
+#include "umd-text.h"
 
 static void add_hex(struct json_object *o, const char *key, uint64_t v)
 {
     char text[24];
 
     snprintf(text, sizeof(text), "0x%" PRIx64, v);
-    add_text(o, key, text);
+    json_add_text(o, key, text);
 }
 
 static void add_kv(struct json_object *o, const char *line, const char *key)
@@ -27,7 +22,7 @@ static void add_kv(struct json_object *o, const char *line, const char *key)
     char text[CRASH_TEXT_B];
 
     if (crash_text(line, key, text, sizeof(text)))
-        add_text(o, key, text);
+        json_add_text(o, key, text);
 }
 
 static void add_int(struct json_object *o, const char *line, const char *key)
@@ -44,12 +39,12 @@ static struct json_object *frames(const struct crash_symbols *s)
         struct json_object *o = json_object_new_object();
         add_hex(o, "pc", f->pc);
         if (f->module[0])
-            add_text(o, "module", f->module);
+            json_add_text(o, "module", f->module);
         add_hex(o, "offset", f->offset);
         if (f->function[0])
-            add_text(o, "function", f->function);
+            json_add_text(o, "function", f->function);
         if (f->file[0]) {
-            add_text(o, "file", f->file);
+            json_add_text(o, "file", f->file);
             json_object_object_add(o, "line", json_object_new_int(f->line));
         }
         json_object_array_add(all, o);
@@ -64,23 +59,21 @@ static struct json_object *modules(const struct crash_symbols *s)
 
     for (size_t i = 0; i < s->module_count; i++) {
         struct json_object *o = json_object_new_object();
-        add_text(o, "path", s->modules[i].path);
-        add_text(o, "build_id", s->modules[i].build_id);
+        json_add_text(o, "path", s->modules[i].path);
+        json_add_text(o, "build_id", s->modules[i].build_id);
         add_hex(o, "start", s->modules[i].start);
-        add_text(o, "file", states[s->modules[i].state]);
+        json_add_text(o, "file", states[s->modules[i].state]);
         json_object_array_add(all, o);
     }
     return all;
 }
 
-static void add_decoded(struct json_object *o, const char *line, const char *key)
+static void add_message(struct json_object *o, const char *line, const char *key)
 {
-    char fmt[CRASH_TEXT_B], text[CRASH_TEXT_B] = "";
-    uint8_t args[CRASH_TEXT_B];
+    char text[CRASH_TEXT_B] = "";
 
-    if (!crash_text(line, "message", text, sizeof(text)) && crash_text(line, "fmt", fmt, sizeof(fmt)))
-        (void)umd_log_decode(text, sizeof(text), fmt, args, crash_bytes(line, "args", args, sizeof(args)));
-    add_text(o, key, text);
+    crash_message(line, text, sizeof(text));
+    json_add_text(o, key, text);
 }
 
 static struct json_object *calls(const struct crash *c)
@@ -93,12 +86,12 @@ static struct json_object *calls(const struct crash *c)
         struct json_object *o = json_object_new_object();
         add_int(o, l, "tid");
         add_kv(o, l, "name");
-        add_decoded(o, l, "args");
+        add_message(o, l, "args");
         add_kv(o, l, "start_ns");
         add_kv(o, l, "end_ns");
         json_object_object_add(o, "under_way", json_object_new_boolean(crash_u64(l, "end_ns") == 0));
         if (crash_u64(l, "end_ns"))
-            add_text(o, "code", umdStatusName((umdStatus)crash_i64(l, "code")));
+            json_add_text(o, "code", umdStatusName((umdStatus)crash_i64(l, "code")));
         json_object_array_add(all, o);
     }
     return all;
@@ -121,7 +114,7 @@ static struct json_object *records(const struct crash *c, const char *section)
         add_kv(o, l, "func");
         add_kv(o, l, "file");
         add_int(o, l, "line");
-        add_decoded(o, l, "message");
+        add_message(o, l, "message");
         if (strcmp(section, "log") == 0)
             json_object_object_add(o, "taken", json_object_new_boolean(crash_u64(l, "taken") != 0));
         json_object_array_add(all, o);
@@ -135,7 +128,7 @@ static struct json_object *lines(const struct crash *c, const char *section)
     struct json_object *all = json_object_new_array();
 
     for (size_t i = 0; i < s->count; i++)
-        json_object_array_add(all, json_object_new_string(s->lines[i]));
+        json_object_array_add(all, json_text(s->lines[i]));
     return all;
 }
 
@@ -147,13 +140,13 @@ bool crash_show_json(FILE *to, const char *path, const struct crash *c, const st
 
     if (!o)
         return false;
-    add_text(o, "snapshot", path);
+    json_add_text(o, "snapshot", path);
     json_object_object_add(o, "whole", json_object_new_boolean(c->whole));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         add_int(o, crash_line(c, "crash"), numbers[i]);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         add_kv(o, crash_line(c, "crash"), texts[i]);
-    add_text(o, "backtrace_by", s->by_frame_information ? "frame-information" : "frame-pointers");
+    json_add_text(o, "backtrace_by", s->by_frame_information ? "frame-information" : "frame-pointers");
     json_object_object_add(o, "backtrace", frames(s));
     json_object_object_add(o, "calls", calls(c));
     json_object_object_add(o, "emergency", records(c, "emergency"));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "snapshot.h"
+#include "umd-text.h"
 
 struct stack {
     uint64_t start;             /* of bytes */
@@ -170,7 +171,7 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *a
     const struct stack *s = &((const struct work *)arg)->stack;
 
     (void)dwfl;
-    if (!s->bytes || addr < s->start || addr - s->start + sizeof(*result) > s->size_B)
+    if (!s->bytes || s->size_B < sizeof(*result) || addr < s->start || addr - s->start > s->size_B - sizeof(*result))
         return false;
     memcpy(result, s->bytes + (addr - s->start), sizeof(*result));
     return true;
@@ -203,6 +204,7 @@ static void find_line(Dwfl_Module *mod, uint64_t lookup, struct crash_frame *f)
         if (!file || dwarf_lineno(line, &f->line) != 0)
             continue;
         snprintf(f->file, sizeof(f->file), "%s", file);
+        text_clean(f->file);
         return;
     }
 }
@@ -226,6 +228,7 @@ static void name_frame(struct work *w, struct crash_frame *f, uint64_t lookup)
     const char *name = dwfl_module_addrinfo(mod, lookup, &offset, &sym, NULL, NULL, NULL);
     if (name)
         snprintf(f->function, sizeof(f->function), "%s", name);
+    text_clean(f->function); /* the ELF file is one that the snapshot names */
     find_line(mod, lookup, f);
 }
 

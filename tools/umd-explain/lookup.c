@@ -94,8 +94,6 @@ void explain_foreign(const char *word, bool json)
         else
             printf("  %s (%d)%s\n           %s\n", s->name, (int)s->code, s->provisional ? ", provisional" : "", s->when);
     }
-    if (json) {
-        puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-        json_object_put(all);
-    }
+    if (json)
+        json_put_away(all);
 }

@@ -52,7 +52,6 @@ static int put_list(const struct umd_emergency_found *found, uint32_t count, boo
         struct umd_emergency_head head = { 0 };
         char when[40];
         bool good = !umdFailed(umd_emergency_read_head(found[i].path, &head));
-        int name_n = (int)strnlen(head.program, sizeof(head.program));
         log_time_format(found[i].mtime_ns, when);
         if (json) {
             struct json_object *o = json_object_new_object();
@@ -60,11 +59,11 @@ static int put_list(const struct umd_emergency_found *found, uint32_t count, boo
             json_add_number(o, "pid", found[i].pid);
             json_object_object_add(o, "alive", json_object_new_boolean(found[i].alive));
             json_add_big(o, "time_ns", found[i].mtime_ns);
-            json_object_object_add(o, "program", good ? json_object_new_string_len(head.program, name_n) : NULL);
+            json_object_object_add(o, "program", good ? json_text(head.program) : NULL);
             json_object_array_add(all, o);
         } else {
             text_clean(head.program);
-            printf("%s  %7u  %-5s  %-15.*s  %s\n", when, found[i].pid, found[i].alive ? "alive" : "gone", name_n, good ? head.program : "?",
+            printf("%s  %7u  %-5s  %-15s  %s\n", when, found[i].pid, found[i].alive ? "alive" : "gone", good ? head.program : "?",
                    found[i].path);
         }
     }

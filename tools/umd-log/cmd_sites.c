@@ -93,6 +93,15 @@ static int by_place(const void *a, const void *b)
     return c ? c : x->line < y->line ? -1 : x->line > y->line;
 }
 
+static void put_library(const char *path, uint32_t count)
+{
+    char name[256];
+
+    snprintf(name, sizeof(name), "%s", base_name(path));
+    text_clean(name);
+    printf("%s%s%s: %u call sites\n", text_colour(TEXT_BOLD), name, text_colour(TEXT_PLAIN), count);
+}
+
 /* Value: EXIT_DONE also for a file without sites if it was found by ourselves. */
 static int read_one(struct sites *s, const char *path, bool named)
 {
@@ -104,7 +113,7 @@ static int read_one(struct sites *s, const char *path, bool named)
         if (list.count)
             qsort(list.site, list.count, sizeof(*list.site), by_place);
         if (!s->json)
-            printf("%s%s%s: %u call sites\n", text_colour(TEXT_BOLD), base_name(path), text_colour(TEXT_PLAIN), list.count);
+            put_library(path, list.count);
         for (uint32_t i = 0; i < list.count; i++) {
             if (wanted(s, &list.site[i]))
                 put_out(s, path, &list.site[i]);

@@ -156,7 +156,7 @@ static void put_instant(struct chrome *c, const struct log_rec *rec, int64_t ts)
         size_t n = (size_t)(figures - rec->message);
         while (n && rec->message[n - 1] == ' ')
             n--;
-        snprintf(name, sizeof(name), "%.*s", n > 90 ? 90 : (int)n, rec->message);
+        snprintf(name, sizeof(name), "%.*s", (int)text_cut(rec->message, n > 90 ? 90 : n), rec->message);
     }
     if (!*name)
         snprintf(name, sizeof(name), "%.64s", rec->module);

@@ -202,8 +202,18 @@ static bool fill(struct log_rec *rec, struct json_object *root)
         rec->observed_ns = rec->real_ns;
     log_rec_find_code(rec);
     if (!rec->code && *rec->code_name)
-        rec->code = log_code_of(rec->code_name, strlen(rec->code_name));
+        rec->code = log_code_of(rec->code_name);
     return true;
+}
+
+/* Texts are at most as long as the line; in an object that is kept as text again a raw control character takes six bytes. */
+static size_t room_for(const char *line, size_t n)
+{
+    size_t room = 2 * n + 1024;
+
+    for (size_t i = 0; i < n; i++)
+        room += (unsigned char)line[i] < ' ' ? 5 : 0;
+    return room;
 }
 
 bool log_parse_json(struct log_rec *rec, const char *line, size_t n)
@@ -218,7 +228,7 @@ bool log_parse_json(struct log_rec *rec, const char *line, size_t n)
     if (root && json_tokener_get_error(tok) == json_tokener_success) {
         size_t end = json_tokener_get_parse_end(tok);
         good = end >= n || line[end + strspn(line + end, " \t\r")] == '\0';
-        good = good && log_rec_begin(rec, 2 * n + 1024) && fill(rec, root);
+        good = good && log_rec_begin(rec, room_for(line, n)) && fill(rec, root);
     }
     json_object_put(root);
     if (tok)

@@ -2,6 +2,7 @@
 /* parse_people.c - the two logs that are written for people: lines of the run log, records of the disaster log, as far as they go. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,19 +243,30 @@ static void take_code(struct log_rec *rec, const struct log_block *b, char text[
         n = strcspn(text, ":");
     }
     rec->code_name = log_rec_text(rec, second, n);
-    rec->code = log_code_of(rec->code_name, n);
+    rec->code = log_code_of(rec->code_name);
+}
+
+/* Adds behind the text that is there; what does not fit is cut. */
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *fmt, ...)
+{
+    size_t n = strlen(text);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text + n, size - n, fmt, ap);
+    va_end(ap);
 }
 
 /* What the record is, how it ended, what it came of: "state" and "record". */
 static void take_state(struct log_rec *rec, const char *state, const char *record, char *message, size_t size)
 {
-    size_t used = strlen(message), n;
+    size_t n;
     const char *cause = behind(state, "; cause ", "; ", &n), *more;
 
     if (cause && !strstr(message, " cause="))
-        used += (size_t)snprintf(message + used, size - used, " cause=%.*s", (int)n, cause);
+        append(message, size, " cause=%.*s", (int)n, cause);
     if ((more = behind(record, ", and ", " ", &n)))
-        snprintf(message + used, size - used, " repeat=%.*s", (int)n, more);
+        append(message, size, " repeat=%.*s", (int)n, more);
     if (*state && strncmp(state, "open", 4) != 0)
         log_rec_extra(rec, "end", 3, state, strcspn(state, ";"));
     rec->depth = (uint32_t)number_behind(state, "; call depth ");
@@ -267,7 +279,6 @@ static bool parse_block(struct log_rec *rec, const struct log_block *b, char *te
 {
     const char *s = begin(rec, b->text + 5), *at;
     char *end, record[256] = "";
-    size_t n;
 
     if (!s || !isdigit((unsigned char)*s))
         return false;
@@ -282,8 +293,7 @@ static bool parse_block(struct log_rec *rec, const struct log_block *b, char *te
                  *rec->code_name && strncmp(text, "UMD_", 4) != 0 ? ": " : "", text);
     if (field(b, "figures", ' ', text)) {
         drop_units(text);
-        n = strlen(message);
-        snprintf(message + n, FIELD_B - n, " %s", text);
+        append(message, FIELD_B, " %s", text);
     }
     if (field(b, "where", ' ', text)) {
         if (strncmp(text, "call ", 5) == 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "parse.h"
+#include "umd-text.h"
 
 static const char *blank(const char *s)
 {
@@ -161,6 +162,8 @@ void log_parse_header(struct log_header *header, const char *line)
         snprintf(header->kind, sizeof(header->kind), "%.*s", (int)strcspn(line + 9, " "), line + 9);
     if (version)
         snprintf(header->version, sizeof(header->version), "%.*s", (int)strcspn(version + 8, ", "), version + 8);
+    text_clean(header->kind);
+    text_clean(header->version);
     if (pid)
         (void)number32(pid + 4, &header->pid);
     if (opened)

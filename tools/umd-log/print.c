@@ -57,7 +57,7 @@ static struct json_object *figure_value(const umdFigure *f)
     bool exact = strlen(digits) <= 15 && !(digits[0] == '0' && digits[1]);
     if ((f->kind == UMD_FIGURE_INT || f->kind == UMD_FIGURE_UINT) && f->text[1] != 'x' && exact)
         return json_object_new_int64(f->int_value);
-    return json_object_new_string(f->text);
+    return json_text(f->text);
 }
 
 static struct json_object *figures(const char *message)

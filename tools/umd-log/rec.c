@@ -95,7 +95,7 @@ void log_rec_find_code(struct log_rec *rec)
         size_t n = code_name_length(rec->message + skip);
         if (n) {
             rec->code_name = log_rec_text(rec, rec->message + skip, n);
-            rec->code = log_code_of(rec->code_name, n);
+            rec->code = log_code_of(rec->code_name);
             return;
         }
     }
@@ -151,13 +151,21 @@ const char *log_figures_of(const char *message)
     return message + strlen(message);
 }
 
+bool log_figure_next(const char **message, umdFigure *out)
+{
+    if (!umdFigureNext(message, out))
+        return false;
+    text_clean(out->text); /* a quoted one had its control characters escaped */
+    return true;
+}
+
 bool log_figure_get(const char *message, const char *key, char *out, size_t size)
 {
     umdFigure f;
 
-    while (umdFigureNext(&message, &f)) {
+    while (log_figure_next(&message, &f)) {
         if (strcmp(f.key, key) == 0) {
-            snprintf(out, size, "%s", f.text);
+            snprintf(out, size, "%.*s", (int)text_cut(f.text, size - 1), f.text);
             return true;
         }
     }
@@ -228,17 +236,13 @@ static void build_names(void)
         qsort(names, name_count, sizeof(*names), by_name);
 }
 
-int32_t log_code_of(const char *name, size_t n)
+int32_t log_code_of(const char *name)
 {
-    char copy[64];
-
     if (!names)
         build_names();
-    if (!names || n >= sizeof(copy))
+    if (!names)
         return 0;
-    memcpy(copy, name, n);
-    copy[n] = '\0';
-    const struct name_row key = { .name = copy };
+    const struct name_row key = { .name = name };
     const struct name_row *row = bsearch(&key, names, name_count, sizeof(*names), by_name);
     return row ? row->code : 0;
 }

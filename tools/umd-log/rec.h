@@ -55,7 +55,9 @@ void log_rec_finish(struct log_rec *rec);
 
 /* Where the figures of a message begin: its first "key=value" word; the end of the message if it has none. */
 const char *log_figures_of(const char *message);
-/* The value of a figure as text, cut to size; false if the message has none of that name, out is then "". */
+/* umdFigureNext; what a terminal could take for a command becomes '?'. */
+bool log_figure_next(const char **message, umdFigure *out);
+/* The value of a figure as such text, cut to size; false if the message has none of that name, out is then "". */
 bool log_figure_get(const char *message, const char *key, char *out, size_t size);
 
 /* "f3f0ca53:18470:2". */
@@ -67,7 +69,7 @@ const char *log_level_name(int level);
 /* 0: none of that name. */
 int log_level_of(const char *text, size_t n);
 /* Value of a code's name; 0: none of this version. */
-int32_t log_code_of(const char *name, size_t n);
+int32_t log_code_of(const char *name);
 /* "2026-11-29T17:54:00.669505909Z" of ns since the epoch. */
 void log_time_format(uint64_t real_ns, char out[40]);
 /* The same, read; RFC 3339, with a blank for the T, zone optional (UTC). Returns the end of it, NULL if it is none. */

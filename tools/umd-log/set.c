@@ -10,6 +10,7 @@
 
 #include "parts.h"
 #include "set.h"
+#include "umd-text.h"
 #include "umd-tool.h"
 
 #define WINDOW 64u
@@ -295,6 +296,7 @@ static bool label_all(struct log_set *set)
         set->sources[i].label = strdup(label);
         if (!set->sources[i].label)
             return false;
+        text_clean(set->sources[i].label); /* the name of a file goes to the terminal with each record */
     }
     return true;
 }

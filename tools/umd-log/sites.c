@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* sites.c - the ELF section umd_log_sites: structs full of pointers, which only the relocations (or a fixed address) fill in. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -10,7 +9,10 @@
 
 #include <umd/umd_log.h>
 
+#include "record.h"
 #include "sites.h"
+#include "sys.h"
+#include "umd-text.h"
 
 #define SECTION "umd_log_sites"
 #define SITES_MAX 1000000u
@@ -25,7 +27,7 @@ struct image {
     GElf_Shdr section;
     Elf_Data *data;
     uint64_t *pointer;      /* by word of the section; 0: none */
-    const umdLogModule **shared; /* by word of the section: an object that another library has, and this program too; NULL: none */
+    const umdLogModule **shared; /* by word of the section: a module of libumd_diag's; NULL: none */
     struct slot { uint64_t at, value; } *other; /* relocations elsewhere, by address: the modules' names */
     size_t other_count, other_size;
 };
@@ -69,7 +71,10 @@ static char *string_at(Elf *elf, uint64_t address)
     size_t n;
     const char *s = address ? bytes_at(elf, address, &n) : NULL;
 
-    return s && memchr(s, '\0', n) ? strdup(s) : NULL;
+    char *copy = s && memchr(s, '\0', n) ? strdup(s) : NULL;
+    if (copy)
+        text_clean(copy); /* anybody's file */
+    return copy;
 }
 
 static bool keep_other(struct image *i, uint64_t at, uint64_t value)
@@ -92,7 +97,21 @@ static int by_address(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Where a relocation points: at an address in this file (0: none), or at what another library has, which is looked up in this program. */
+/* The modules that other libraries' sites name: each is an object of libumd_diag. */
+static const umdLogModule *shared_module(const char *name)
+{
+    static const struct { const char *symbol; const umdLogModule *module; } shared[] = {
+        { "umd_api_log_module", &umd_api_log_module }, { "umd_sys_log_module", &umd_sys_log_module },
+    };
+
+    for (size_t i = 0; name && i < sizeof(shared) / sizeof(shared[0]); i++) {
+        if (strcmp(shared[i].symbol, name) == 0)
+            return shared[i].module;
+    }
+    return NULL;
+}
+
+/* Where a relocation points: at an address in this file (0: none), or at what libumd_diag has. */
 static uint64_t target_of(Elf *elf, uint32_t symbols_at, const GElf_Rela *r, const umdLogModule **shared_out)
 {
     Elf_Scn *scn = elf_getscn(elf, symbols_at);
@@ -107,8 +126,7 @@ static uint64_t target_of(Elf *elf, uint32_t symbols_at, const GElf_Rela *r, con
         return 0;
     if (symbol.st_shndx != SHN_UNDEF)
         return symbol.st_value + (uint64_t)r->r_addend;
-    const char *name = elf_strptr(elf, shdr.sh_link, symbol.st_name);
-    *shared_out = name ? dlsym(RTLD_DEFAULT, name) : NULL;
+    *shared_out = shared_module(elf_strptr(elf, shdr.sh_link, symbol.st_name));
     return *shared_out ? 1 : 0;
 }
 

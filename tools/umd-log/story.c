@@ -240,7 +240,7 @@ static bool take_ended(struct story *s, const struct log_rec *rec)
     bool ok = true;
     umdFigure f;
 
-    while (ok && umdFigureNext(&cursor, &f)) {
+    while (ok && log_figure_next(&cursor, &f)) {
         if (!strcmp(f.key, "end"))
             s->end = !strcmp(f.text, "delivered") ? STORY_DELIVERED : !strcmp(f.text, "absorbed") ? STORY_ABSORBED : STORY_SWALLOWED;
         else if (!strcmp(f.key, "call"))
@@ -327,7 +327,7 @@ static bool add_held(struct story_book *book, const struct log_rec *rec, uint64_
     /* The copy has its own room for the code, which the line has among its figures alone. */
     struct log_rec with = *rec;
     with.code_name = code;
-    with.code = log_code_of(code, strlen(code));
+    with.code = log_code_of(code);
     const uint64_t since_ns = log_figure_get(rec->message, "since_ns", number, sizeof(number)) ? strtoull(number, NULL, 10) : 0;
     while (i < book->held_count && !same_place(&book->held[i].rec, &with))
         i++;

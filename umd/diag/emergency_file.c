@@ -398,6 +398,8 @@ static int open_ring(const char *path, struct umd_emergency_head *head_out, umdS
     }
     bool ok = read_all(fd, page, sizeof(page));
     memcpy(head_out, page, sizeof(*head_out));
+    head_out->program[sizeof(head_out->program) - 1] = '\0'; /* whatever the file says */
+    head_out->program_version[sizeof(head_out->program_version) - 1] = '\0';
     if (ok && head_is_good(head_out))
         return fd;
     umd_sys()->close(fd);
