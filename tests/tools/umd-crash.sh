@@ -184,6 +184,11 @@ input)
     run 2 pack --output /nonexistent/x
     run 2 pack --log /nonexistent/log -o y.tar.gz
     ! ls y.tar.gz* 2>/dev/null || fail "a torso is left"
+    run 0 pack -o y.tar.gz
+    cp y.tar.gz before
+    run 2 pack --log /nonexistent/log -o y.tar.gz
+    cmp y.tar.gz before || fail "the bundle that was there is gone"
+    [ "$(echo y.tar.gz*)" = y.tar.gz ] && [ "$(stat -c %a y.tar.gz)" = 600 ] || fail "a torso is left, or all may read the stack"
     run 0 --help
     grep -q 'umd-crash pack' out
     run 0 --version

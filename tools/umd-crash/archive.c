@@ -3,6 +3,7 @@
 #include "archive.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,16 +34,22 @@ struct archive *archive_begin(const char *path)
     if (!a)
         return NULL;
     a->path = strdup(path);
-    a->part = malloc(n + 6);
+    a->part = malloc(n + sizeof(".XXXXXX"));
+    int fd = -1;
+    errno = ENOMEM;
     if (a->path && a->part) {
         memcpy(a->part, path, n);
-        memcpy(a->part + n, ".part", 6);
-        errno = 0;
-        a->gz = gzopen(a->part, "wbe9");
+        memcpy(a->part + n, ".XXXXXX", sizeof(".XXXXXX"));
+        fd = mkostemp(a->part, O_CLOEXEC); /* the owner's alone: a stack is in it */
     }
+    a->gz = fd < 0 ? NULL : gzdopen(fd, "wb9");
     if (a->gz)
         return a;
-    int err = errno ? errno : ENOMEM;
+    int err = errno;
+    if (fd >= 0) {
+        close(fd);
+        unlink(a->part);
+    }
     free(a->path);
     free(a->part);
     free(a);
@@ -78,6 +85,20 @@ void archive_add(struct archive *a, const char *name, const void *bytes, size_t 
     put(a, zeros, (BLOCK_B - n % BLOCK_B) % BLOCK_B);
 }
 
+static void finish(struct archive *a)
+{
+    free(a->path);
+    free(a->part);
+    free(a);
+}
+
+void archive_abort(struct archive *a)
+{
+    (void)gzclose(a->gz);
+    unlink(a->part);
+    finish(a);
+}
+
 bool archive_end(struct archive *a)
 {
     static const char zeros[2 * BLOCK_B];
@@ -87,9 +108,7 @@ bool archive_end(struct archive *a)
     int err = errno;
     if (!ok)
         unlink(a->part);
-    free(a->path);
-    free(a->part);
-    free(a);
+    finish(a);
     errno = err;
     return ok;
 }

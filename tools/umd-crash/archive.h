@@ -11,6 +11,8 @@ struct archive;
 struct archive *archive_begin(const char *path);
 /* A file of that name (under 100 bytes) and those bytes. */
 void archive_add(struct archive *a, const char *name, const void *bytes, size_t n);
+/* The file that was there before stays, nothing else is left. */
+void archive_abort(struct archive *a);
 /* False: it could not be written, and nothing is left. */
 bool archive_end(struct archive *a);
 

@@ -238,13 +238,14 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
             ok = false;
         }
     }
-    bool written = archive_end(b.a);
-    if (ok && !written)
-        tool_say("%s cannot be written: %s; name another file with --output", output, strerror(errno));
-    if (!ok && written)
-        unlink(output);
-    if (!ok || !written)
+    if (!ok) {
+        archive_abort(b.a); /* a bundle that was there before stays */
         return EXIT_ENVIRONMENT;
+    }
+    if (!archive_end(b.a)) {
+        tool_say("%s cannot be written: %s; name another file with --output", output, strerror(errno));
+        return EXIT_ENVIRONMENT;
+    }
     answer(&b, output, options->json);
     fflush(stdout); /* before what the command says */
     return options->command && *options->command ? hand_on(options->command, output, options->timeout_s) : EXIT_DONE;
