@@ -278,6 +278,13 @@ assert f[0]["advice"]["action"] == "rebuild_context" and f[0]["advice"]["of"] ==
     ul 0 errors --check good.log
     : >empty.log
     ul 0 errors empty.log; silent; says out '^no errors: '
+    # Long chains of causes take neither a stack nor a walk for each record.
+    python3 -c 'for i in range(1, 60001):
+    print("2026-11-29T17:54:00.%09dZ 100.%09d ERROR 7.7 umd.test depth=1 rec=1:7:%d: UMD_ERR_HW_HANG: stuck n=%d cause=1:7:%d" % (i, i, i, i, i - 1 or 60000))' >chain.log
+    (ulimit -s 1024; exec "$umdlog" errors -m nothing chain.log) >out 2>err || die "a long chain is not survived"
+    ul 0 errors --json chain.log; silent
+    json 'r = json.load(sys.stdin); n = r["records"]
+assert len(n) == r["errors"] == 60000 and r["first_cause"] == "00000001:7:60000" and all(x["cause_found"] for x in n)'
     # What is folded is told at its 1st, 10th, 100th time alone; what is too much, as a number: neither is more than is known.
     storm() { # SECOND CODE TEXT PLACE [rec=ID]
         printf '2026-11-29T17:54:%02d.5Z %d.5 ERROR 7.70 umd.mem ctx=1 depth=1%s: %s [%s m.c:5]\n' "$1" "$1" "${4:+ rec=a:7:$4}" "$2" "$3"

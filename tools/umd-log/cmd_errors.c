@@ -257,17 +257,27 @@ static void put_summary(const struct errors *e)
     putchar('\n');
 }
 
-static bool shown(const struct errors *e, const struct filter *filter, const struct story *s)
+static bool shown_alone(const struct errors *e, const struct filter *filter, const struct story *s)
 {
-    if (!e->all && !story_is_error(s) && !s->child && s->end != STORY_SWALLOWED)
-        return false;
-    if (filter_match(filter, &s->raised))
-        return true;
-    for (const struct story *c = s->child; c; c = c->next) {
-        if (shown(e, filter, c))
+    return (e->all || story_is_error(s) || s->child || s->end == STORY_SWALLOWED) && filter_match(filter, &s->raised);
+}
+
+/* A tree is, if one of its records is; without recursion, since chains may be long. */
+static bool shown(const struct errors *e, const struct filter *filter, const struct story *root)
+{
+    for (const struct story *s = root;;) {
+        if (shown_alone(e, filter, s))
             return true;
+        if (s->child) {
+            s = s->child;
+            continue;
+        }
+        while (s != root && !s->next)
+            s = s->parent;
+        if (s == root)
+            return false;
+        s = s->next;
     }
-    return false;
 }
 
 static void put_text(const struct errors *e, const struct filter *filter)
@@ -380,10 +390,11 @@ static struct json_object *held_json(const struct errors *e, const struct filter
     return all;
 }
 
-/* A flat list in order of time; `cause` links it. */
+/* A flat list in order of time; `cause` links it. Only the head and one record at a time are in memory as JSON. */
 static void put_json(const struct errors *e, const struct filter *filter)
 {
-    struct json_object *root = json_object_new_object(), *all = json_object_new_array();
+    struct json_object *root = json_object_new_object();
+    bool comma = false;
     char id[48];
 
     json_add_number(root, "errors", (int64_t)e->book.errors);
@@ -395,13 +406,18 @@ static void put_json(const struct errors *e, const struct filter *filter)
         log_id_format(e->book.first_cause->id, id);
         json_add_text(root, "first_cause", id);
     }
-    for (uint32_t i = 0; i < e->book.count; i++) {
-        if (filter_match(filter, &e->book.all[i]->raised))
-            json_object_array_add(all, story_json(e, e->book.all[i]));
-    }
-    json_object_object_add(root, "records", all);
-    json_put_out(root);
+    const char *head = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+    printf("%.*s,\n  \"records\":[", (int)(strlen(head) - strlen("\n}")), head);
     json_object_put(root);
+    for (uint32_t i = 0; i < e->book.count && !ferror(stdout); i++) {
+        if (!filter_match(filter, &e->book.all[i]->raised))
+            continue;
+        struct json_object *o = story_json(e, e->book.all[i]);
+        printf("%s\n    %s", comma ? "," : "", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        json_object_put(o);
+        comma = true;
+    }
+    puts("\n  ]\n}");
 }
 
 static int errors(struct errors *e, struct filter *filter)

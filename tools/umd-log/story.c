@@ -437,24 +437,34 @@ static int by_time(const void *a, const void *b)
     return x->id.seq < y->id.seq ? -1 : x->id.seq > y->id.seq;
 }
 
-/* A damaged log may name causes in a ring; a record that is its own ancestor is taken for a root. */
-static bool would_loop(const struct story *s, const struct story *parent)
+static void find_parent(const struct story_book *book, struct story *s)
 {
-    for (; parent; parent = parent->parent) {
-        if (parent == s)
-            return true;
-    }
-    return false;
+    s->parent = s->cause.seq ? story_find(book, s->cause) : NULL;
+    s->cause_missing = s->cause.seq && !s->parent;
 }
 
-static void attach(struct story_book *book, struct story *s)
+/* A damaged log may name causes in a ring: the latest of it is taken for a root. Each record is passed once, however long the chains are. */
+static void cut_rings(struct story_book *book)
 {
-    struct story *parent = s->cause.seq ? story_find(book, s->cause) : NULL;
+    for (uint32_t i = 0; i < book->count; i++) {
+        struct story *s = book->all[i];
+        for (; s && !s->pass; s = s->parent)
+            s->pass = i + 1;
+        if (!s || s->pass != i + 1)
+            continue;
+        struct story *latest = s;
+        for (struct story *c = s->parent; c != s; c = c->parent)
+            latest = by_time(&c, &latest) > 0 ? c : latest;
+        latest->parent = NULL;
+    }
+}
 
-    s->cause_missing = s->cause.seq && !parent;
-    if (!parent || would_loop(s, parent))
+static void attach(struct story *s)
+{
+    struct story *parent = s->parent;
+
+    if (!parent)
         return;
-    s->parent = parent;
     if (parent->last_child)
         parent->last_child->next = s;
     else
@@ -492,7 +502,10 @@ bool story_book_link(struct story_book *book)
     if (book->count)
         qsort(book->all, book->count, sizeof(*book->all), by_time);
     for (uint32_t i = 0; i < book->count; i++)
-        attach(book, book->all[i]);
+        find_parent(book, book->all[i]);
+    cut_rings(book);
+    for (uint32_t i = 0; i < book->count; i++)
+        attach(book->all[i]);
     for (uint32_t i = 0; i < book->count; i++) {
         struct story *s = book->all[i];
         s->times = s->times ? s->times : 1;

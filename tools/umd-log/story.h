@@ -31,6 +31,7 @@ struct story {
     char *hop_text;             /* where the hops' texts are */
     struct story *parent, *child, *last_child, *next; /* next: sibling, by time */
     bool cause_missing;         /* the cause is in no file that was read */
+    uint32_t pass;              /* in which the search for rings of causes came by; 0: none yet */
     struct story *hash_next;
 };
 
