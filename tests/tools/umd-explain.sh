@@ -126,7 +126,7 @@ records)
     id=$(sed -n 's/^  record *\([0-9a-f]*:[0-9]*:[0-9]*\).*/\1/p' err)
     [ -n "$id" ] || die "umd-train named no record"
     run 0 "$id" --log run.log
-    says out "^record $id: UMD_ERR_HW_HANG" '^  what +The watchdog found the job stuck' '^  told +.*kernel=|^  told +.*job=' '^  at +20' '^  where .*kmd' '^  next .*umd-explain UMD_ERR_HW_HANG'
+    says out "^record $id: UMD_ERR_HW_HANG" '^  what +The watchdog found the job stuck' '^  told +.*kernel=|^  told +.*job=' '^  at +20' '^  where .*kmd' '^  next +Look at ' 'UMD_ERR_HW_HANG tells more'
     run 0 "$id" --log run.log --json
     json 'd["code_name"] == "UMD_ERR_HW_HANG" and d["code"] == -4000 and d["line"] > 0 and d["explanation"]["action"] == "rebuild_context"'
     # The same as text and from the ring, in one run.
