@@ -164,6 +164,9 @@ command)
     run 2 pack -o b.tar.gz --timeout 1 --command 'sleep 600;'
     [ $(($(date +%s) - begin)) -lt 300 ] || fail "not ended"
     grep -q 'took more than 1 s' err || fail "time-out not told"
+    run 2 pack -o b.tar.gz --timeout 1 --command '(trap "" TERM; sh -c "echo \$PPID >deaf"; while :; do sleep 1; done) & sleep 600;'
+    for _ in $(seq 300); do kill -0 "$(cat deaf)" 2>/dev/null || break; sleep 0.1; done
+    ! kill -0 "$(cat deaf)" 2>/dev/null || fail "what the command has started is left"
     ;;
 input)
     run 1
@@ -184,7 +187,12 @@ input)
     run 2 pack --output /nonexistent/x
     run 2 pack --log /nonexistent/log -o y.tar.gz
     ! ls y.tar.gz* 2>/dev/null || fail "a torso is left"
-    run 0 pack -o y.tar.gz
+    # shellcheck disable=SC2046
+    run 1 pack $(seq 61 | sed 's/.*/--log l&/') -o y.tar.gz
+    long=a-name-of-a-log-that-is-longer-than-most-names-of-logs-are.log
+    echo hello >$long
+    run 0 pack --json --log $long -o y.tar.gz
+    tar tzf y.tar.gz | grep -q "that-is-longer-than-most-names-of-logs-are.log$" || fail "the end of a name is lost"
     cp y.tar.gz before
     run 2 pack --log /nonexistent/log -o y.tar.gz
     cmp y.tar.gz before || fail "the bundle that was there is gone"

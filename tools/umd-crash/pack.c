@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-enum { POLL_MS = 20, KILL_AFTER_MS = 2000, FILES_MAX = 64 };
+enum { POLL_MS = 20, KILL_AFTER_MS = 2000, FILES_MAX = 64, LOGS_MAX = FILES_MAX - 4 };
 
 static const char *base_of(const char *path)
 {
@@ -46,10 +46,13 @@ static void add(struct bundle *b, const char *name, const void *bytes, size_t n)
 
     if (b->count == FILES_MAX)
         return;
-    snprintf(full, sizeof(full), "%s/%.*s", b->dir, (int)(sizeof(full) - sizeof(b->dir) - 2), name);
+    size_t n_name = strlen(name), room = sizeof(full) - strlen(b->dir) - 2 - 21; /* a number may come before it */
+    if (n_name > room)
+        name += n_name - room; /* its end tells what it is */
+    snprintf(full, sizeof(full), "%s/%s", b->dir, name);
     for (size_t i = 0, more = 1; i < b->count; i++) /* two logs of one name in two folders */
         if (strcmp(b->names[i], full) == 0) {
-            snprintf(full, sizeof(full), "%s/%zu-%.*s", b->dir, more++, (int)(sizeof(full) - sizeof(b->dir) - 24), name);
+            snprintf(full, sizeof(full), "%s/%zu-%s", b->dir, more++, name);
             i = (size_t)-1;
         }
     snprintf(b->names[b->count++], sizeof(full), "%s", full);
@@ -163,15 +166,21 @@ static int hand_on(const char *command, const char *file, int timeout_s)
     char *line = malloc(n);
     char *const argv[] = { "sh", "-c", line, "sh", (char *)file, NULL };
     posix_spawnattr_t attr;
+    sigset_t usual;
     pid_t pid;
     int status = 0;
 
-    if (!line)
+    if (!line) {
+        tool_say("out of memory; the bundle is %s", file);
         return EXIT_ENVIRONMENT;
+    }
     snprintf(line, n, "%s \"$1\"", command);
     (void)env_give_back();
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP); /* what it starts ends with it */
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGXFSZ); /* which the tool ignores */
+    posix_spawnattr_setsigdefault(&attr, &usual);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF); /* what it starts ends with it */
     int err = posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ);
     posix_spawnattr_destroy(&attr);
     free(line);
@@ -181,10 +190,10 @@ static int hand_on(const char *command, const char *file, int timeout_s)
     }
     if (!await_child(pid, now_ms() + (uint64_t)timeout_s * 1000u, &status)) {
         kill(-pid, SIGTERM);
-        if (!await_child(pid, now_ms() + KILL_AFTER_MS, &status)) {
-            kill(-pid, SIGKILL);
+        bool ended = await_child(pid, now_ms() + KILL_AFTER_MS, &status);
+        kill(-pid, SIGKILL); /* the shell may be gone before what it has started */
+        if (!ended)
             (void)waitpid(pid, &status, 0);
-        }
         tool_say("the command took more than %d s and was ended; the bundle is %s", timeout_s, file);
         return EXIT_ENVIRONMENT;
     }
@@ -216,6 +225,10 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
     bool ok = true;
 
     snprintf(b.dir, sizeof(b.dir), "%.60s", base_of(path));
+    for (size_t i = 0; options->logs && options->logs[i]; i++) {
+        if (i == LOGS_MAX)
+            return tool_usage("at most %d logs go into a bundle", LOGS_MAX);
+    }
     if (options->output)
         snprintf(output, sizeof(output), "%s", options->output);
     else
