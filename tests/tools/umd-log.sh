@@ -176,7 +176,9 @@ times)
     ul 0 show --since -1.5s a.log; lines out 2; says out 'i=29 '
     ul 0 show --since +28500ms --json a.log; lines out 1
     ul 2 show --since +1 - <a.log; says err 'standard input cannot be read twice'
-    for bad in yesterday +x 2026-13-01T00:00:00Z 1.5.2 ''; do
+    ul 2 show --since +1 <(cat a.log); one_line; says err '/dev/fd/[0-9]+ cannot be read twice'
+    ul 0 show --since @18000000000 a.log; lines out 0
+    for bad in @18446744074 yesterday +x 2026-13-01T00:00:00Z 1.5.2 ''; do
         ul 1 show --since "$bad" a.log; one_line; lines out 0; says err '^umd-log: --since is .*, not a time: .*; try umd-log show --help$'
     done ;;
 rotated) # parts of one run, newest last; parts of an earlier run only when asked for; a child's file is no part
@@ -365,6 +367,24 @@ sites)
     ul 0 sites --json --module kmd.watchdog
     json 'r = [s for s in json.load(sys.stdin) if s["kind"] == "raise"]; assert {s["code"] for s in r} >= {"UMD_ERR_HW_HANG", "UMD_ERR_HW_LONG_RUNNING"}
 assert all(s["level"] in ("ERROR", "WARN") and s["compiled_in"] for s in r)'
+    # Of a process with very many files mapped, ours before the others.
+    python3 - "$(ldd "$umdlog" | sed -n 's/.*=> \(.*libumd_diag[^ ]*\).*/\1/p')" <<'PY' &
+import mmap, sys, time
+def map_code(path):
+    with open(path, "rb") as f:
+        return mmap.mmap(f.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE)
+held = [map_code(sys.argv[1])]
+for i in range(150):
+    with open("lib%d" % i, "wb") as f:
+        f.write(b"x" * 4096)
+    held.append(map_code("lib%d" % i))
+open("mapped", "w").close()
+time.sleep(600)
+PY
+    pid=$!
+    for _ in $(seq 1200); do [ ! -e mapped ] || break; sleep 0.1; done
+    ul 0 sites --json --pid $pid; kill $pid
+    json 'assert any("libumd_diag" in s["library"] for s in json.load(sys.stdin))'
     ul 0 sites --level warn; hushes out '^(INFO|DEBUG|TRACE|ERROR) '
     ul 2 sites /bin/true; one_line; says err 'no call sites'
     ul 2 sites "$0"; one_line; says err 'no ELF'
@@ -531,6 +551,16 @@ assert f['job'] == {'intValue': '1'} and f['x'] == {'stringValue': 'q\"q'} and f
     ul 1 export all.log; one_line
     ul 1 export --otlp --chrome-trace all.log; one_line
     : >empty.log
+    # Two containers with one process id, one whose first record has no monotonic time, another boot: all on the axis of real time.
+    printf '2026-11-29T17:54:%sZ %s INFO 7.70 umd.a depth=0: %s\n' 00.0 100.0 a0 01.0 101.0 a1 03.0 5000.0 a3 >ra.log
+    printf '2026-11-29T17:54:%sZ %s INFO 7.70 umd.a depth=0: %s\n' 00.5 9000.5 b05 >rb.log
+    { echo '{"Timestamp":"1795974840200000000","Body":"c02","Resource":{"process.pid":8}}'
+      printf '2026-11-29T17:54:%sZ %s INFO 8.80 umd.a depth=0: %s\n' 00.4 50.4 c04; } >rc.log
+    ul 0 export --chrome-trace ra.log rb.log rc.log
+    json 'e = json.load(sys.stdin)["traceEvents"]; at = {x["name"]: (x["ts"], x["pid"]) for x in e if x["ph"] == "i"}
+assert [at[n][0] for n in ("a0", "a1", "a3", "b05", "c02", "c04")] == [0, 1e6, 3e6, 5e5, 2e5, 4e5], at
+assert at["a0"][1] == at["a3"][1] == 7 and at["b05"][1] not in (7, 8) and at["c04"][1] == 8, at
+assert len([x for x in e if x["name"] == "process_name"]) == 3'
     ul 0 export --chrome-trace empty.log; json 'assert json.load(sys.stdin)["traceEvents"] == []'
     ul 0 export --otlp empty.log; lines out 0 ;;
 emergency)

@@ -113,7 +113,7 @@ static struct json_object *figure_json(const struct bench_figure *f)
     json_object_object_add(o, "peer_value", f->peer ? json_object_new_double(f->peer_value) : NULL);
     json_object_object_add(o, "ratio", f->peer ? json_object_new_double(ratio(f)) : NULL);
     json_object_object_add(o, "goal", f->kind == BENCH_NO_GOAL ? NULL : json_object_new_double(f->goal));
-    json_object_object_add(o, "ok", json_object_new_boolean(is_ok(f)));
+    json_add_bool(o, "ok", is_ok(f));
     return o;
 }
 

@@ -89,7 +89,7 @@ static struct json_object *calls(const struct crash *c)
         add_message(o, l, "args");
         add_kv(o, l, "start_ns");
         add_kv(o, l, "end_ns");
-        json_object_object_add(o, "under_way", json_object_new_boolean(crash_u64(l, "end_ns") == 0));
+        json_add_bool(o, "under_way", crash_u64(l, "end_ns") == 0);
         if (crash_u64(l, "end_ns"))
             json_add_text(o, "code", umdStatusName((umdStatus)crash_i64(l, "code")));
         json_object_array_add(all, o);
@@ -116,7 +116,7 @@ static struct json_object *records(const struct crash *c, const char *section)
         add_int(o, l, "line");
         add_message(o, l, "message");
         if (strcmp(section, "log") == 0)
-            json_object_object_add(o, "taken", json_object_new_boolean(crash_u64(l, "taken") != 0));
+            json_add_bool(o, "taken", crash_u64(l, "taken") != 0);
         json_object_array_add(all, o);
     }
     return all;
@@ -141,7 +141,7 @@ bool crash_show_json(FILE *to, const char *path, const struct crash *c, const st
     if (!o)
         return false;
     json_add_text(o, "snapshot", path);
-    json_object_object_add(o, "whole", json_object_new_boolean(c->whole));
+    json_add_bool(o, "whole", c->whole);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         add_int(o, crash_line(c, "crash"), numbers[i]);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

@@ -187,7 +187,7 @@ struct json_object *explain_code_json(const struct umd_status_info *s)
     json_add_text(o, "class", s->class_name);
     json_add_text(o, "severity", umd_severity_word(s->severity));
     json_add_text(o, "scope", umd_scope_word(s->scope));
-    json_object_object_add(o, "sticky", json_object_new_boolean(s->sticky));
+    json_add_bool(o, "sticky", s->sticky);
     json_add_text(o, "action", umd_action_word(s->action));
     json_add_number(o, "retry_count", s->count);
     json_add_number(o, "retry_delay_ms", s->delay_ms);
@@ -201,7 +201,7 @@ struct json_object *explain_code_json(const struct umd_status_info *s)
     add_words(o, "hip", s->hip);
     add_words(o, "ze", s->ze);
     json_add_text(o, "since", s->since);
-    json_object_object_add(o, "provisional", json_object_new_boolean(s->provisional));
+    json_add_bool(o, "provisional", s->provisional);
     json_object_object_add(o, "retired", s->retired[0] ? json_object_new_string(s->retired) : NULL);
     for (size_t i = 0; *kb_rows[i][0]; i++)
         if (strcmp(kb_rows[i][0], s->name) == 0)

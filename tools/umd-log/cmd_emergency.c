@@ -57,7 +57,7 @@ static int put_list(const struct umd_emergency_found *found, uint32_t count, boo
             struct json_object *o = json_object_new_object();
             json_add_text(o, "path", found[i].path);
             json_add_number(o, "pid", found[i].pid);
-            json_object_object_add(o, "alive", json_object_new_boolean(found[i].alive));
+            json_add_bool(o, "alive", found[i].alive);
             json_add_big(o, "time_ns", found[i].mtime_ns);
             json_object_object_add(o, "program", good ? json_text(head.program) : NULL);
             json_object_array_add(all, o);

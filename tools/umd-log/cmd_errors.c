@@ -340,11 +340,11 @@ static struct json_object *story_json(const struct errors *e, const struct story
     json_add_text(o, "record", id);
     json_add_text(o, "code_name", story_code_name(s));
     json_add_number(o, "code", s->raised.code);
-    json_object_object_add(o, "first_cause", json_object_new_boolean(s == e->book.first_cause));
+    json_add_bool(o, "first_cause", s == e->book.first_cause);
     if (s->cause.seq) {
         log_id_format(s->cause, id);
         json_add_text(o, "cause", id);
-        json_object_object_add(o, "cause_found", json_object_new_boolean(!s->cause_missing));
+        json_add_bool(o, "cause_found", !s->cause_missing);
     }
     json_add_number(o, "times", (int64_t)s->times);
     json_add_bool(o, "times_exact", !s->more);

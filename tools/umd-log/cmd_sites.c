@@ -55,7 +55,7 @@ static void put_json(struct sites *s, const char *path, const struct site *site)
 
     json_add_text(o, "kind", kinds[site->kind]);
     json_add_text(o, "level", site->level ? log_level_name(site->level) : NULL);
-    json_object_object_add(o, "compiled_in", json_object_new_boolean(site->compiled));
+    json_add_bool(o, "compiled_in", site->compiled);
     json_add_text(o, "module", site->module);
     json_add_text(o, "function", site->func);
     json_add_text(o, "file", site->file);

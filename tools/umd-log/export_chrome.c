@@ -11,11 +11,15 @@
 
 #define BUCKETS 256u
 
-/* A process, or a thread of it, that has been named in the trace. */
+#define JUMP_NS 2000000000   /* real and monotonic time part: another boot, or the clock was set */
+
+/* A process of a file, or a thread of it, that has been named in the trace. */
 struct seen {
-    uint32_t pid, tid;
-    bool process;
-    int64_t offset_ns;          /* process: real minus monotonic time, of its first record, so that its calls nest exactly */
+    uint32_t source, pid, tid;
+    bool process, named;
+    uint32_t shown_pid;         /* process: in the trace; its own, unless that of another file has it */
+    bool has_offset;
+    int64_t offset_ns;          /* process: real minus monotonic time, kept while the two go alike, so that its calls nest exactly */
     struct seen *next;
 };
 
@@ -24,6 +28,7 @@ struct chrome {
     struct story_book book;
     struct seen *seen[BUCKETS];
     uint64_t base_ns;           /* real time of ts 0 */
+    uint32_t next_pid;          /* given to the next process whose own is taken; beyond what a kernel gives */
     bool comma, memory;
 };
 
@@ -51,7 +56,7 @@ static struct json_object *event_of(const char *phase, const char *name, uint32_
 static void add_time(struct json_object *e, const char *key, int64_t ns)
 {
     char text[32];
-    uint64_t plain = ns < 0 ? (uint64_t)-ns : (uint64_t)ns;
+    uint64_t plain = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
 
     snprintf(text, sizeof(text), "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", plain / 1000, (unsigned)(plain % 1000));
     json_object_object_add(e, key, json_object_new_double_s((double)ns * 1e-3, text));
@@ -66,13 +71,13 @@ static void put_name(struct chrome *c, const char *kind, const char *name, uint3
     put_event(c, e);
 }
 
-static struct seen *find(struct chrome *c, uint32_t pid, uint32_t tid, bool process)
+static struct seen *find(struct chrome *c, uint32_t source, uint32_t pid, uint32_t tid, bool process)
 {
-    uint32_t at = (pid * 31u + tid) % BUCKETS;
+    uint32_t at = (source * 961u + pid * 31u + tid) % BUCKETS;
     struct seen *s;
 
     for (s = c->seen[at]; s; s = s->next) {
-        if (s->pid == pid && s->tid == tid && s->process == process)
+        if (s->source == source && s->pid == pid && s->tid == tid && s->process == process)
             return s;
     }
     s = calloc(1, sizeof(*s));
@@ -80,30 +85,60 @@ static struct seen *find(struct chrome *c, uint32_t pid, uint32_t tid, bool proc
         c->memory = false;
         return NULL;
     }
-    *s = (struct seen){ .pid = pid, .tid = tid, .process = process, .next = c->seen[at] };
+    *s = (struct seen){ .source = source, .pid = pid, .tid = tid, .process = process, .next = c->seen[at] };
     c->seen[at] = s;
     return s;
 }
 
-/* Names process and thread when they come first. Value: the record's time in the trace. */
-static int64_t place(struct chrome *c, const struct log_rec *rec)
+/* Processes of different hosts or containers have one pid: the second gets another in the trace. */
+static void give_pid(struct chrome *c, struct seen *process)
+{
+    process->shown_pid = process->pid;
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        for (const struct seen *s = c->seen[i]; s; s = s->next) {
+            if (s != process && s->process && s->named && s->shown_pid == process->pid)
+                process->shown_pid = c->next_pid++;
+        }
+    }
+}
+
+/* The record's time in the trace. What is no time of this age wraps, and stands where it may. */
+static int64_t time_of(const struct chrome *c, struct seen *process, const struct log_rec *rec)
+{
+    int64_t offset_ns = (int64_t)(rec->real_ns - rec->mono_ns);
+
+    if (!rec->mono_ns)
+        return (int64_t)(rec->real_ns - c->base_ns);
+    const uint64_t apart_ns = (uint64_t)offset_ns - (uint64_t)process->offset_ns + JUMP_NS;
+    if (!process->has_offset || apart_ns > 2 * (uint64_t)JUMP_NS) {
+        process->offset_ns = offset_ns;
+        process->has_offset = true;
+    }
+    return (int64_t)(rec->mono_ns + (uint64_t)process->offset_ns - c->base_ns);
+}
+
+/* Names process and thread when they come first. */
+static int64_t place(struct chrome *c, const struct log_rec *rec, uint32_t *pid_out)
 {
     char name[200];
-    struct seen *process = find(c, rec->pid, 0, true), *thread = find(c, rec->pid, rec->tid, false);
+    struct seen *process = find(c, rec->source, rec->pid, 0, true), *thread = find(c, rec->source, rec->pid, rec->tid, false);
 
+    *pid_out = rec->pid;
     if (!process || !thread)
         return 0;
-    if (!process->offset_ns) {
-        process->offset_ns = (int64_t)(rec->real_ns - rec->mono_ns);
+    if (!process->named) {
+        process->named = true;
+        give_pid(c, process);
         snprintf(name, sizeof(name), "process %u, %.160s", rec->pid, log_set_label(c->set, rec->source));
-        put_name(c, "process_name", name, rec->pid, rec->tid);
+        put_name(c, "process_name", name, process->shown_pid, rec->tid);
     }
-    if (!thread->offset_ns) {
-        thread->offset_ns = 1;
+    if (!thread->named) {
+        thread->named = true;
         snprintf(name, sizeof(name), "thread %u", rec->tid);
-        put_name(c, "thread_name", name, rec->pid, rec->tid);
+        put_name(c, "thread_name", name, process->shown_pid, rec->tid);
     }
-    return rec->mono_ns ? (int64_t)rec->mono_ns + process->offset_ns - (int64_t)c->base_ns : (int64_t)(rec->real_ns - c->base_ns);
+    *pid_out = process->shown_pid;
+    return time_of(c, process, rec);
 }
 
 static struct json_object *args_of(const struct log_rec *rec)
@@ -122,13 +157,13 @@ static struct json_object *args_of(const struct log_rec *rec)
 }
 
 /* "enter ARGS" and "exit code=X" of a public call, whose name is the function: the begin and the end of a slice. */
-static bool put_call(struct chrome *c, const struct log_rec *rec, int64_t ts)
+static bool put_call(struct chrome *c, const struct log_rec *rec, uint32_t pid, int64_t ts)
 {
     bool enter = strncmp(rec->message, "enter", 5) == 0, leave = strncmp(rec->message, "exit", 4) == 0;
 
     if (strcmp(rec->module, "umd.api") != 0 || (!enter && !leave) || !*rec->func)
         return false;
-    struct json_object *e = event_of(enter ? "B" : "E", rec->func, rec->pid, rec->tid), *args = json_object_new_object();
+    struct json_object *e = event_of(enter ? "B" : "E", rec->func, pid, rec->tid), *args = json_object_new_object();
     const char *figures = log_figures_of(rec->message);
     json_add_text(e, "cat", "api");
     add_time(e, "ts", ts);
@@ -144,7 +179,7 @@ static bool put_call(struct chrome *c, const struct log_rec *rec, int64_t ts)
 }
 
 /* An error is also a short slice: the arrows from cause to effect start and end at slices. */
-static void put_instant(struct chrome *c, const struct log_rec *rec, int64_t ts)
+static void put_instant(struct chrome *c, const struct log_rec *rec, uint32_t pid, int64_t ts)
 {
     static const char *const category[] = { "other", "error", "warning", "lifecycle", "debug", "trace" };
     const char *figures = log_figures_of(rec->message);
@@ -160,7 +195,7 @@ static void put_instant(struct chrome *c, const struct log_rec *rec, int64_t ts)
     }
     if (!*name)
         snprintf(name, sizeof(name), "%.64s", rec->module);
-    struct json_object *e = event_of("i", name, rec->pid, rec->tid);
+    struct json_object *e = event_of("i", name, pid, rec->tid);
     json_add_text(e, "cat", category[rec->level]);
     json_add_text(e, "s", rec->level <= UMD_LOG_WARN ? "p" : "t");
     add_time(e, "ts", ts);
@@ -168,7 +203,7 @@ static void put_instant(struct chrome *c, const struct log_rec *rec, int64_t ts)
     put_event(c, e);
     if (!rec->id.seq || rec->level != UMD_LOG_ERROR)
         return;
-    e = event_of("X", name, rec->pid, rec->tid);
+    e = event_of("X", name, pid, rec->tid);
     json_add_text(e, "cat", "error");
     add_time(e, "ts", ts);
     add_time(e, "dur", 100);
@@ -177,13 +212,15 @@ static void put_instant(struct chrome *c, const struct log_rec *rec, int64_t ts)
 
 static void put_flow(struct chrome *c, const char *phase, uint32_t id, const struct story *s)
 {
-    struct json_object *e = event_of(phase, "because of", s->raised.pid, s->raised.tid);
+    uint32_t pid;
+    int64_t ts = place(c, &s->raised, &pid);
+    struct json_object *e = event_of(phase, "because of", pid, s->raised.tid);
 
     json_add_text(e, "cat", "cause");
     json_add_number(e, "id", id);
     if (*phase == 'f')
         json_add_text(e, "bp", "e");
-    add_time(e, "ts", place(c, &s->raised));
+    add_time(e, "ts", ts);
     put_event(c, e);
 }
 
@@ -201,7 +238,7 @@ static void finish(struct chrome *c)
 
 bool export_chrome(struct log_set *set, const struct filter *filter)
 {
-    struct chrome c = { .set = set, .memory = true };
+    struct chrome c = { .set = set, .next_pid = 1u << 23, .memory = true };
     const struct log_rec *rec;
     char when[40];
 
@@ -212,9 +249,10 @@ bool export_chrome(struct log_set *set, const struct filter *filter)
             continue;
         if (!c.base_ns)
             c.base_ns = rec->real_ns;
-        int64_t ts = place(&c, rec);
-        if (!put_call(&c, rec, ts))
-            put_instant(&c, rec, ts);
+        uint32_t pid;
+        int64_t ts = place(&c, rec, &pid);
+        if (!put_call(&c, rec, pid, ts))
+            put_instant(&c, rec, pid, ts);
         c.memory = c.memory && story_book_add(&c.book, rec);
     }
     if (c.memory && story_book_link(&c.book)) {

@@ -62,7 +62,7 @@ static struct json_object *figure_value(const umdFigure *f)
         return value_text(f->text);
     v = json_object_new_object();
     if (f->kind == UMD_FIGURE_BOOL)
-        json_object_object_add(v, "boolValue", json_object_new_boolean(f->int_value != 0));
+        json_add_bool(v, "boolValue", f->int_value != 0);
     else
         json_object_object_add(v, "doubleValue", json_object_new_double_s(f->double_value, f->text));
     return v;

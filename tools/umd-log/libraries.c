@@ -13,19 +13,31 @@
 #include "cmd.h"
 #include "libraries.h"
 
-#define LIST_MAX (sizeof(((struct library_list *)0)->path) / sizeof(char *))
+static bool has_room(struct library_list *list)
+{
+    uint32_t size = list->size ? list->size * 2 : 64;
+
+    if (list->count < list->size)
+        return true;
+    char **grown = realloc(list->path, size * sizeof(*grown));
+    if (!grown)
+        return false;
+    list->path = grown;
+    list->size = size;
+    return true;
+}
 
 static void add(struct library_list *list, const char *path)
 {
     char real[PATH_MAX];
 
-    if (list->count == LIST_MAX || !realpath(path, real))
+    if (!realpath(path, real))
         return;
     for (uint32_t i = 0; i < list->count; i++) {
         if (strcmp(list->path[i], real) == 0)
             return;
     }
-    char *copy = strdup(real);
+    char *copy = has_room(list) ? strdup(real) : NULL;
     if (copy)
         list->path[list->count++] = copy;
 }
@@ -78,5 +90,6 @@ void libraries_finish(struct library_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++)
         free(list->path[i]);
+    free(list->path);
     *list = (struct library_list){ 0 };
 }

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 struct library_list {
-    char *path[64];
-    uint32_t count;
+    char **path;
+    uint32_t count, size;
 };
 
 /* Those that lie where this tool's own libumd_diag.so was loaded from. */
 void libraries_own(struct library_list *list);
-/* Files that a process has mapped and that are ELF with call sites or are named like ours. 0 or errno. */
+/* All files that a process has mapped to run code of. 0 or errno. */
 int libraries_of(uint32_t pid, struct library_list *list);
 void libraries_finish(struct library_list *list);
 

@@ -293,7 +293,6 @@ enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool gr
 }
 
 int log_reader_errno(const struct log_reader *r) { return r->err; }
-const char *log_reader_path(const struct log_reader *r) { return r->path; }
 const struct log_counts *log_reader_counts(const struct log_reader *r) { return &r->counts; }
 const struct log_header *log_reader_header(const struct log_reader *r) { return &r->header; }
 

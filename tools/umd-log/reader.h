@@ -32,7 +32,6 @@ void log_reader_close(struct log_reader *r); /* NULL is fine */
 enum log_read { LOG_READ_RECORD, LOG_READ_END, LOG_READ_ERROR };
 enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool growing);
 int log_reader_errno(const struct log_reader *r);
-const char *log_reader_path(const struct log_reader *r);
 const struct log_counts *log_reader_counts(const struct log_reader *r);
 const struct log_header *log_reader_header(const struct log_reader *r);
 /* True: nothing can be added to it: it is compressed, or a stream that has ended. */

@@ -337,7 +337,7 @@ const char *log_decimal_parse(const char *text, uint64_t *ns_out)
     if (!isdigit((unsigned char)*s))
         return NULL;
     for (; isdigit((unsigned char)*s); s++) {
-        if (seconds > UINT64_MAX / NS / 100)
+        if (seconds > (UINT64_MAX / NS - 10) / 10)
             return NULL;
         seconds = seconds * 10 + (uint64_t)(*s - '0');
     }

@@ -24,6 +24,7 @@ struct source {
     uint32_t part;                  /* the one that `reader` is at */
     struct log_reader *reader;      /* NULL: before the first, or at the end */
     bool end, failed;
+    bool stream;                    /* standard input, a pipe or a device: can be read but once */
     int err;
     struct log_counts counts;       /* of the parts that are done */
     struct log_header header;
@@ -320,9 +321,9 @@ static bool source_open(struct source *s, const char *path, enum log_rotated rot
     if (!s->path)
         return false;
     struct stat st;
-    bool stream = strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)); /* can be read but once */
-    struct log_reader *probe = stream ? NULL : log_reader_open(path, &err);
-    if (!probe && !stream) {
+    s->stream = strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+    struct log_reader *probe = s->stream ? NULL : log_reader_open(path, &err);
+    if (!probe && !s->stream) {
         tool_say("%s cannot be read: %s; name a log file that is there", path,
                 err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err));
         return false;
@@ -373,6 +374,7 @@ struct log_set *log_set_open(const char *const *paths, uint32_t count, enum log_
         }
     }
     if (!label_all(set)) {
+        tool_say("out of memory");
         log_set_close(set);
         return NULL;
     }
@@ -384,8 +386,8 @@ bool log_set_rewind(struct log_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
         struct source *s = &set->sources[i];
-        if (strcmp(s->path, "-") == 0) {
-            tool_say("standard input cannot be read twice, which this needs; name a file");
+        if (s->stream) {
+            tool_say("%s cannot be read twice, which this needs; name a file", strcmp(s->path, "-") == 0 ? "standard input" : s->path);
             return false;
         }
         log_reader_close(s->reader);

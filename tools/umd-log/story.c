@@ -520,7 +520,6 @@ bool story_book_link(struct story_book *book)
             book->first_cause = s;
         }
     }
-    book->linked = true;
     return true;
 }
 

@@ -51,7 +51,6 @@ struct story_book {
     uint64_t swallowed, absorbed, errors;
     struct story_held *held;
     uint32_t held_count, held_size;
-    bool linked;
 };
 
 void story_book_init(struct story_book *book);
