@@ -60,6 +60,8 @@ const char *env_before(const char *name)
     return NULL;
 }
 
+const char *env_before_at(uint32_t i) { return i < kept_count ? kept[i] : NULL; }
+
 bool env_give_back(void)
 {
     bool ok = unsetenv("PETREL_CONFIG") == 0 && unsetenv("UMD_CONTROL") == 0; /* as the tool's start has set them */

@@ -19,6 +19,8 @@ extern const enum tool_env tool_env;
 
 /* What it was; NULL: not set, or not taken out. */
 const char *env_before(const char *name);
+/* The i-th "NAME=value" that was taken out; NULL: no more. */
+const char *env_before_at(uint32_t i);
 /* For a program that this one starts: the environment as it was. False: no memory. */
 bool env_give_back(void);
 

@@ -3,7 +3,7 @@
 # umd-log.sh - umd-log over logs of real runs: filters, merging, trees of errors, counts, sites, the emergency ring, bad input.
 # usage: umd-log.sh UMD_LOG UMD_TRAIN CASE CARRIER
 set -u
-umdlog=$(readlink -f "$1") train=$(readlink -f "$2") case=$3 carrier=$4 status=0
+self=$(readlink -f "$0") umdlog=$(readlink -f "$1") train=$(readlink -f "$2") case=$3 carrier=$4 status=0
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
@@ -412,7 +412,50 @@ doctor)
     verdict never-logged empty.log; says out 'empty and no process has it open'
     printf '# petrel log, version 0.1.0, pid 4711, opened 2026-11-29T17:54:00.669505909Z\n' >head.log
     verdict nothing-happened head.log; says out 'process 4711 opened it'
-    echo hello >foreign.log; verdict never-logged foreign.log
+    echo hello >foreign.log; verdict no-log foreign.log; lines out 4; hushes out 'empty|sudo'
+    # All that the library ignores, by its own word; names that are none.
+    printf 'nothing\n' >plain; mkdir open_dir; chmod 777 open_dir
+    for bad in UMD_LOG_ROTATE=weekly UMD_LOG_MAX_MIB=-1 UMD_LOG_KEEP=x UMD_LOG_FLUSH_MS=0 TRACEPARENT=junk UMD_EMERGENCY=yes UMD_CONTROL=maybe UMD_LOG_CONSOLE=2; do
+        (export UMD_LOG_FILE=run.log "${bad?}"; verdict bad-setting; says out "^bad-setting +$bad is ignored: ") || exit 1
+        name=${bad%%=*} # each empty is none
+        (export UMD_LOG_FILE=run.log "$name="; verdict fine) || exit 1
+    done
+    for bad in UMD_EMERGENCY_FILE=/nowhere/x PETREL_STATE_DIR=/nowhere/y UMD_CRASH_DIR=/nowhere/x/y PETREL_STATE_DIR=plain UMD_CRASH_DIR=open_dir UMD_CRASH_DIR=/etc/passwd; do
+        (export UMD_LOG_FILE=run.log "${bad?}"; verdict path-unwritable; says out "^path-unwritable +${bad%%=*}: ") || exit 1
+    done
+    (export UMD_LOG_FILE=run.log UMD_EMERGENCY=off UMD_EMERGENCY_FILE=ring.bin; verdict bad-setting; says out 'UMD_EMERGENCY says off') || exit 1
+    for bad in UMD_LOG_FIEL=x:UMD_LOG_FILE PETREL_DEVICE=2:PETREL_DEVICES UMD_EMERGENCYFILE=x:UMD_EMERGENCY_FILE; do
+        (export UMD_LOG_FILE=run.log "${bad%:*}"; verdict bad-setting; says out "^bad-setting +${bad%%=*} is no setting, and is ignored; was ${bad#*:} meant\?$") || exit 1
+    done
+    (export UMD_LOG_FILE=run.log UMD_LOG_ZZZZZZZZZZ=1; verdict bad-setting) || exit 1
+    (export UMD_LOG_FILE=run.log UMD_OF_SOMEBODY_ELSE=1; verdict fine; says out 'UMD_OF_SOMEBODY_ELSE is none of the variables') || exit 1
+    (export UMD_LOG_FILE=run.log UMD_LOG_LEVEL=umd.mme=trace,info; verdict bad-setting; says out 'UMD_LOG_LEVEL: there is no module umd\.mme; was umd\.mem meant\?') || exit 1
+    (export UMD_LOG_FILE=run.log UMD_LOG_FILE_LEVEL='umd.*=info'; verdict bad-setting; says out "UMD_LOG_FILE_LEVEL: 'umd\.\*' matches no module") || exit 1
+    (export UMD_LOG_FILE=run.log UMD_LOG_LEVEL=my.app=info,kmd=info,info; verdict fine; says out 'no library of ours has a module my\.app,') || exit 1
+    printf '[log]\nUMD_LOG_FIEL = x\nPETREL_DEVICES = 2\nUMD_LOG_KEEP = many\n[Log]\nx = 1\n[other]\nUMD_LOG_JSON = y\nz = 1\n' >bad.ini
+    (export UMD_LOG_FILE=run.log PETREL_CONFIG=bad.ini; verdict bad-setting
+        says out 'UMD_LOG_FIEL \(bad\.ini, line 2\)=x is ignored: no such setting; was UMD_LOG_FILE meant\?$' 'PETREL_DEVICES \(bad\.ini, line 3\)=2 is ignored: no such setting$' \
+            'UMD_LOG_KEEP \(bad\.ini, line 4\)=many is ignored: not a number from 0 to 1000' 'x \(bad\.ini, line 6\)=1 is ignored: it stands in section \[Log\]' \
+            'UMD_LOG_JSON \(bad\.ini, line 8\)=y is ignored: it stands in section \[other\]'
+        hushes out 'line 9') || exit 1
+    (export PETREL_CONFIG=/nonexist; verdict bad-setting; says out '/nonexist: No such file'; hushes out 'line 0') || exit 1
+    # What the documentation lists is known here, and so is each module of the sources.
+    root=$(dirname "$self")/../..
+    (for name in $(sed -n 's/^| \(`[A-Z_`, ]*\) |.*/\1/p' "$root/docs/environment.md" | tr -d '`,' | grep -o '\(UMD\|PETREL\)_[A-Z_]*'); do export "$name=$([ $name != PETREL_CONFIG ] || echo)"; done
+        ul 0 doctor; hushes out 'none of the variables' 'is no setting') || exit 1
+    for module in $(grep -rlE '\b(UMD_LOG|UMD_FAIL|UMD_LIFECYCLE)\(' "$root"/umd "$root"/kmd_sim "$root"/hw_model | xargs grep -hoE '^UMD_LOG_MODULE\("[a-z_.]+"' | grep -oE '"[a-z_.]+"' | tr -d '"' | sort -u); do
+        echo "$module=info"
+    done | xargs -n 25 | tr ' ' ',' | while read -r spec; do
+        UMD_LOG_LEVEL=$spec ul 0 doctor; hushes out 'there is no module' 'has a module'
+    done || exit 1
+    # A module that is none, that has said nothing, that is the program's own.
+    verdict nothing-happened --module nosuch run.log; says out 'no library of ours has a module nosuch;'
+    verdict nothing-happened --module umd.mme run.log; says out 'was umd\.mem meant\?'
+    verdict nothing-happened --module diag.fault run.log; says out 'run\.log: it has no record of diag\.fault'
+    verdict fine --module umd run.log
+    { cat run.log; printf '2026-11-29T17:54:00.0Z 1.0 INFO  1.1 my.app depth=0: hello\n'; } >app.log
+    verdict filtered --module my.app --level debug app.log; says out 'or that of the program is not compiled in \(-DUMD_DEBUG_ENABLE=1\)'
+    verdict filtered --module umd --level debug app.log; hushes out 'not compiled in \('
     { cat run.log; printf '2026-11-29T17:54:00.0Z 1.0 WARN  1.1 diag.log depth=0: log sink fails, its records are lost path="/x" errno=28 reason="No space left on device"\n'; } >full.log
     verdict sink-failing full.log; says out 'errno=28'
     ul 0 doctor --json full.log; json 'r = json.load(sys.stdin); assert r["verdict"] == "sink-failing" and r["next"] and r["findings"]'

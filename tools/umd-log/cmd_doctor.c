@@ -30,8 +30,11 @@ static const struct { const char *word, *what, *todo; } verdicts[] = {
     [VERDICT_NEVER_LOGGED] = { "never-logged", "No process has written to this log.",
                                "See that the program inherits the setting (sudo, ssh, containers and service managers drop it) and calls umdInit." },
     [VERDICT_NO_FILE] = { "no-file", "No log file is asked for.", "Set UMD_LOG_FILE=run.log before the program starts, or call umdLogOpenFile." },
-    [VERDICT_FILTERED] = { "filtered", "What is missing is filtered by level.", "Raise the level in the setting that the finding names." },
-    [VERDICT_COMPILED_OUT] = { "compiled-out", "What is missing is not compiled in.", "Build with -Dumd_debug=true." },
+    [VERDICT_NO_LOG] = { "no-log", "The file is no log of Petrel.", "Name the file that UMD_LOG_FILE, or another setting of docs/logging.md, names." },
+    [VERDICT_FILTERED] = { "filtered", "What is missing is filtered by level.",
+                           "Raise the level in the setting that the finding names; DEBUG and TRACE of a program of your own must be compiled in, too." },
+    [VERDICT_COMPILED_OUT] = { "compiled-out", "What is missing is not compiled in.",
+                               "Build the libraries with -Dumd_debug=true, a program of your own with -DUMD_DEBUG_ENABLE=1." },
     [VERDICT_LOST] = { "lost", "Records were lost on the way.",
                        "Dropped ones: log less, or to the binary file. Ones that could not be written: see that it can be; docs/logging.md, When the log itself "
                        "fails." },
@@ -97,18 +100,27 @@ static bool examine(struct doctor *d, const struct tool_line *line)
 {
     char path[4096];
 
-    if (d->pid)
-        return doctor_process(d);
+    if (d->pid) {
+        if (!doctor_process(d))
+            return false;
+        doctor_module(d);
+        return true;
+    }
     settings_own(&d->settings);
+    if (line->count && d->module)
+        doctor_read_sites(d);
     for (uint32_t i = 0; i < line->count; i++)
         doctor_file(d, line->words[i]);
-    if (line->count)
+    if (line->count) {
+        doctor_module(d);
         return true;
+    }
     doctor_settings(d);
     for (int i = SINK_FILES; sink_facts(i); i++) {
         if (settings_path(&d->settings, sink_facts(i)->path_key, path, sizeof(path)) && !strstr(path, "%p"))
             doctor_file(d, path);
     }
+    doctor_module(d);
     return true;
 }
 
@@ -147,6 +159,9 @@ static int run(const struct command *self, int argc, const char **argv)
         else
             put_text(&d, verdict);
         settings_finish(&d.settings);
+        for (uint32_t i = 0; i < d.module_count; i++)
+            free(d.modules[i]);
+        free(d.modules);
     }
     tool_line_finish(&line);
     return status;
@@ -157,7 +172,7 @@ const struct command command_doctor = {
     .tool = {
         .command = "doctor", .words = "[OPTION...] [FILE...]", .text = "why a log is empty, cut short, or lacks what was expected in it",
         .help = "Without FILE and --pid: looks at the settings of the environment it is called in, and at the files that they name. The verdict is one\n"
-                "of fine, nothing-happened, never-logged, no-file, filtered, compiled-out, lost, cut-short, bad-setting, no-library,\n"
+                "of fine, nothing-happened, never-logged, no-file, no-log, filtered, compiled-out, lost, cut-short, bad-setting, no-library,\n"
                 "sink-failing, disk-full, path-unwritable; each finding says what was seen, and which setting is behind it.\n"
                 "\nExamples:\n  umd-log doctor\n  UMD_LOG_FILE=/nowhere/run.log umd-log doctor\n  umd-log doctor --level trace --module umd.mem run.log\n"
                 "  umd-log doctor --pid 4711\n",

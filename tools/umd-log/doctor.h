@@ -14,6 +14,7 @@ enum verdict {
     VERDICT_NOTHING_HAPPENED,   /* it works; nothing that it would take was logged */
     VERDICT_NEVER_LOGGED,       /* no process has written to it */
     VERDICT_NO_FILE,            /* no file is asked for */
+    VERDICT_NO_LOG,             /* the file is none of ours */
     VERDICT_FILTERED,           /* by level; the finding names the setting */
     VERDICT_COMPILED_OUT,
     VERDICT_LOST,               /* records were dropped or could not be written */
@@ -33,6 +34,10 @@ struct doctor {
     const char *module;         /* of --module; NULL: any */
     int level;                  /* of --level; 0: any */
     int compiled;               /* highest level that is compiled in; 0: unknown */
+    char **modules;             /* that have call sites in the libraries and programs that were looked into, each once */
+    uint32_t module_count, module_size;
+    int module_asked, module_compiled; /* of --module: the highest level of its call sites, and of those that are compiled in; 0: it has none */
+    bool module_seen;           /* of --module: a record of it is in a file */
     bool settings_checked;      /* and with them their paths */
     bool working;               /* some file has records, or the process says its log works */
     struct finding { enum verdict verdict; char text[700]; } finding[FINDINGS_MAX];
@@ -44,9 +49,18 @@ const char *doctor_word(enum verdict verdict);
 const char *doctor_todo(enum verdict verdict);
 enum verdict doctor_verdict(const struct doctor *d);
 
+/* doctor_settings.c: settings that the library ignores, by its own word; names that are none. */
+void doctor_ignored(struct doctor *d);
+bool doctor_has_module(const struct doctor *d, const char *module);
+/* NULL: none is near. */
+const char *doctor_near_module(const struct doctor *d, const char *module, size_t n);
 /* doctor_env.c: settings, levels, what is compiled in, paths. */
 void doctor_settings(struct doctor *d);
+/* Which modules there are, and up to which level they are compiled: of the process, or of the libraries that belong to this tool. */
+void doctor_read_sites(struct doctor *d);
 void doctor_compiled(struct doctor *d);
+/* After all else: whether there is what --module asks for. */
+void doctor_module(struct doctor *d);
 /* What it means that a sink has this level by that setting. */
 void doctor_level(struct doctor *d, int sink, int level, const char *by);
 void doctor_path(struct doctor *d, const char *what, const char *path);

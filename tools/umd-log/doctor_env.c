@@ -14,30 +14,32 @@
 #include "rec.h"
 #include "sites.h"
 
-static void check_specs(struct doctor *d)
+static bool is_below(const char *module, const char *above)
 {
-    size_t at;
-
-    for (uint32_t i = 0; i < d->settings.config_count; i++) {
-        const struct setting_of_file *f = &d->settings.config[i];
-        if (f->problem)
-            doctor_say(d, VERDICT_BAD_SETTING, "%.300s, line %u: %s", f->file ? f->file : "?", f->line, f->problem);
-    }
-    const char *all = settings_get(&d->settings, "UMD_LOG_LEVEL");
-
-    if (all && !settings_levels_valid(all, &at))
-        doctor_say(d, VERDICT_BAD_SETTING, "%s=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace",
-                   settings_where(&d->settings, "UMD_LOG_LEVEL"), all, at);
-    for (int i = 0; sink_facts(i); i++) {
-        const char *key = sink_facts(i)->level_key, *value = key ? settings_get(&d->settings, key) : NULL;
-        if (value && !settings_levels_valid(value, &at))
-            doctor_say(d, VERDICT_BAD_SETTING, "%s=%.200s is ignored: position %zu is no [module=]off|error|warn|info|debug|trace",
-                       settings_where(&d->settings, key), value, at);
-    }
+    const size_t n = strlen(above);
+    return strncmp(module, above, n) == 0 && (module[n] == '\0' || module[n] == '.');
 }
 
-/* The highest level among the call sites that are compiled in, over the libraries of the process, or of this tool. */
-void doctor_compiled(struct doctor *d)
+static void note_module(struct doctor *d, const char *module)
+{
+    for (uint32_t i = 0; i < d->module_count; i++) {
+        if (strcmp(d->modules[i], module) == 0)
+            return;
+    }
+    if (d->module_count == d->module_size) {
+        const uint32_t size = d->module_size ? d->module_size * 2 : 64;
+        char **grown = realloc(d->modules, size * sizeof(*grown));
+        if (!grown)
+            return;
+        d->modules = grown;
+        d->module_size = size;
+    }
+    char *copy = strdup(module);
+    if (copy)
+        d->modules[d->module_count++] = copy;
+}
+
+void doctor_read_sites(struct doctor *d)
 {
     struct library_list libraries = { 0 };
     struct site_list sites = { 0 };
@@ -50,14 +52,42 @@ void doctor_compiled(struct doctor *d)
     for (uint32_t i = 0; i < libraries.count; i++)
         (void)sites_read(libraries.path[i], &sites, &err);
     for (uint32_t i = 0; i < sites.count; i++) {
-        if (sites.site[i].compiled && sites.site[i].level > d->compiled)
-            d->compiled = sites.site[i].level;
+        const struct site *s = &sites.site[i];
+        const bool asked = d->module && is_below(s->module, d->module);
+        note_module(d, s->module);
+        if (s->compiled && s->level > d->compiled)
+            d->compiled = s->level;
+        if (asked && s->level > d->module_asked)
+            d->module_asked = s->level;
+        if (asked && s->compiled && s->level > d->module_compiled)
+            d->module_compiled = s->level;
     }
+    sites_finish(&sites);
+    libraries_finish(&libraries);
+}
+
+/* The highest level among the call sites that are compiled in, over the libraries of the process, or of this tool; and that of --module. */
+void doctor_compiled(struct doctor *d)
+{
+    doctor_read_sites(d);
     if (d->compiled && d->compiled < UMD_LOG_TRACE)
         doctor_say(d, d->level > d->compiled ? VERDICT_COMPILED_OUT : VERDICT_FINE, "above %s nothing is compiled in: the libraries were built with "
                    "umd_debug off", log_level_name(d->compiled));
-    sites_finish(&sites);
-    libraries_finish(&libraries);
+    if (d->level > d->module_compiled && d->module_asked > d->module_compiled && d->module_compiled < d->compiled)
+        doctor_say(d, VERDICT_COMPILED_OUT, "%s has call sites of %s, and nothing above %s of them is compiled in: a program of your own is built with "
+                   "-DUMD_DEBUG_ENABLE=1", d->module, log_level_name(d->module_asked), d->module_compiled ? log_level_name(d->module_compiled) : "ERROR");
+}
+
+void doctor_module(struct doctor *d)
+{
+    const char *near;
+
+    if (!d->module || d->module_seen || !d->module_count || doctor_has_module(d, d->module))
+        return;
+    near = doctor_near_module(d, d->module, strlen(d->module));
+    d->working = false; /* for who asks for this module */
+    doctor_say(d, VERDICT_NOTHING_HAPPENED, "no %s has a module %.60s%s%s%s umd-log sites lists all of a library or program", d->pid ? "library of the process" :
+               "library of ours", d->module, near ? "; was " : ";", near ? near : "", near ? " meant?" : "");
 }
 
 /* Without a question (--module, --level), whether the sink takes anything at all. */
@@ -121,8 +151,8 @@ void doctor_settings(struct doctor *d)
     uint32_t files = 0;
 
     d->settings_checked = true;
-    check_specs(d);
     doctor_compiled(d);
+    doctor_ignored(d);
     check_level(d, SINK_CONSOLE);
     for (int i = SINK_FILES; sink_facts(i); i++) {
         const char *value = sink_facts(i)->path_key ? settings_get(&d->settings, sink_facts(i)->path_key) : NULL;

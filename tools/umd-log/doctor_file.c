@@ -33,20 +33,26 @@ static uint32_t owner_of(const struct stat *st)
 }
 
 struct told {
+    uint64_t of_module, of_module_by_level[UMD_LOG_TRACE + 1]; /* of --module; without it of all */
     uint64_t records, first_ns, last_ns, by_level[UMD_LOG_TRACE + 1];
     char sink[500], dropped[300], setting[500]; /* the last of each */
     bool sink_works_again;
     uint64_t lost, works_again_ns;      /* as sinks said when they worked again, and when that was last */
 };
 
-static void listen(struct told *t, const struct log_rec *rec)
+static void listen(const struct doctor *d, struct told *t, const struct log_rec *rec)
 {
     char number[24];
+    const size_t n = d->module ? strlen(d->module) : 0;
 
     t->records++;
     t->first_ns = t->first_ns ? t->first_ns : rec->real_ns;
     t->last_ns = rec->real_ns;
     t->by_level[rec->level]++;
+    if (!n || (strncmp(rec->module, d->module, n) == 0 && (rec->module[n] == '\0' || rec->module[n] == '.'))) {
+        t->of_module++;
+        t->of_module_by_level[rec->level]++;
+    }
     if (strncmp(rec->module, "diag", 4) != 0)
         return;
     if (strncmp(rec->message, "log sink fails", 14) == 0) {
@@ -72,10 +78,10 @@ static void conclude(struct doctor *d, const char *path, const struct told *t, c
     if (t->records)
         doctor_say(d, VERDICT_FINE, "%s: %" PRIu64 " records (%" PRIu64 " ERROR, %" PRIu64 " WARN, %" PRIu64 " INFO, %" PRIu64 " DEBUG, %" PRIu64
                    " TRACE), the last at %s", path, t->records, t->by_level[1], t->by_level[2], t->by_level[3], t->by_level[4], t->by_level[5], last);
-    else if (c->foreign)
-        doctor_say(d, VERDICT_NEVER_LOGGED, "%s: none of its %" PRIu64 " lines is a record: is it a log of Petrel?", path, c->lines);
-    if (t->records)
-        d->working = true;
+    d->module_seen = d->module_seen || (d->module && t->of_module);
+    d->working = d->working || t->of_module;
+    if (t->records && !t->of_module)
+        doctor_say(d, VERDICT_NOTHING_HAPPENED, "%s: it has no record of %.60s", path, d->module);
     if (t->lost)
         doctor_say(d, VERDICT_LOST, "%s: it says that %" PRIu64 " records were lost while it could not be written", path, t->lost);
     else if (t->sink_works_again)
@@ -86,9 +92,10 @@ static void conclude(struct doctor *d, const char *path, const struct told *t, c
         doctor_say(d, VERDICT_LOST, "%s: it says: %s", path, t->dropped);
     if (t->setting[0])
         doctor_say(d, VERDICT_BAD_SETTING, "%s: it says: %s", path, t->setting);
-    if (t->records && d->level > UMD_LOG_INFO && !t->by_level[d->level])
-        doctor_say(d, VERDICT_FILTERED, "%s: it has no %s record: its level was %s or lower", path, log_level_name(d->level),
-                   log_level_name(d->level - 1));
+    if (t->records && d->level > UMD_LOG_INFO && !t->of_module_by_level[d->level])
+        doctor_say(d, VERDICT_FILTERED, "%s: it has no %s record%s%.60s: its level was %s or lower%s", path, log_level_name(d->level), d->module ? " of " : "",
+                   d->module ? d->module : "", log_level_name(d->level - 1), d->module && doctor_has_module(d, d->module) ? "" :
+                   ", or that of the program is not compiled in (-DUMD_DEBUG_ENABLE=1); umd-log sites PROGRAM tells");
 }
 
 static void owner(struct doctor *d, const char *path, uint32_t pid, const struct log_header *h, uint64_t records)
@@ -126,8 +133,13 @@ void doctor_file(struct doctor *d, const char *path)
         return;
     }
     while ((rec = log_set_next(set)) != NULL)
-        listen(&t, rec);
+        listen(d, &t, rec);
     struct log_counts c = log_set_counts(set, 0);
+    if (c.foreign && !t.records && !log_set_header(set, 0)->pid) { /* what follows is about logs */
+        doctor_say(d, VERDICT_NO_LOG, "%s: none of its %" PRIu64 " lines is a record: it is no log of Petrel", path, c.lines);
+        log_set_close(set);
+        return;
+    }
     conclude(d, path, &t, &c);
     const uint32_t pid = owner_of(&st);
     const struct log_header *h = log_set_header(set, 0);

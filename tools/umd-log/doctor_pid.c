@@ -150,6 +150,7 @@ static void examine_status(struct doctor *d, struct json_object *status)
     uint64_t told = 0; /* losses that the sinks of now tell of */
 
     doctor_compiled(d);
+    doctor_ignored(d);
     if (json_object_object_get_ex(status, "sinks", &sinks) && json_object_is_type(sinks, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(sinks); i++) {
             struct json_object *s = json_object_array_get_idx(sinks, i);

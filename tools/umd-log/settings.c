@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "env.h"
+#include "nearest.h"
 #include "rec.h"
 #include "settings.h"
 
@@ -22,7 +23,7 @@ const struct umd_log_sink_facts *sink_facts(int sink)
     return &facts[i];
 }
 
-static const char *of_environment(const struct settings *s, const char *name)
+const char *settings_of_environment(const struct settings *s, const char *name)
 {
     size_t n = strlen(name);
 
@@ -35,20 +36,53 @@ static const char *of_environment(const struct settings *s, const char *name)
     return NULL;
 }
 
+const char *settings_entry_at(const struct settings *s, uint32_t i)
+{
+    const char *at = s->block;
+
+    if (!at)
+        return env_before_at(i);
+    while (i && at < s->block + s->block_B) {
+        at += strlen(at) + 1;
+        i--;
+    }
+    return at < s->block + s->block_B ? at : NULL;
+}
+
+/* What the library makes of it; of a section that it does not read, whether its own was meant. False: it is for others. */
+static bool judge(const struct umd_log_config_entry *e, char *problem, size_t size)
+{
+    char unused[160];
+
+    problem[0] = '\0';
+    if (strcmp(e->section, "log") != 0) {
+        const bool known = umd_log_setting_check(e->key, e->value, true, unused, sizeof(unused)) || strcmp(unused, "no such setting") != 0;
+        if (!known && umd_nearest_distance(e->section, strlen(e->section), "log") > 1)
+            return false;
+        snprintf(problem, size, "it stands in section [%.40s], and only [log] is read", e->section);
+    } else if (e->problem) {
+        snprintf(problem, size, "%s", e->problem);
+    } else if (!umd_log_setting_check(e->key, e->value, true, unused, sizeof(unused))) {
+        snprintf(problem, size, "%s", unused);
+    }
+    return true;
+}
+
 static void take(void *arg, const struct umd_log_config_entry *e)
 {
     struct settings *s = arg;
+    char problem[200];
 
-    if (s->config_count == sizeof(s->config) / sizeof(s->config[0]))
+    if (s->config_count == sizeof(s->config) / sizeof(s->config[0]) || !judge(e, problem, sizeof(problem)))
         return;
     s->config[s->config_count++] = (struct setting_of_file){
-        .key = strdup(e->key), .value = strdup(e->value), .file = strdup(e->file), .line = e->line, .problem = e->problem ? strdup(e->problem) : NULL,
+        .key = strdup(e->key), .value = strdup(e->value), .file = strdup(e->file), .line = e->line, .problem = *problem ? strdup(problem) : NULL,
     };
 }
 
 static void lend(const struct settings *s, const char *name)
 {
-    const char *value = of_environment(s, name);
+    const char *value = settings_of_environment(s, name);
 
     if (value)
         (void)setenv(name, value, 1);
@@ -61,7 +95,7 @@ static void read_config(struct settings *s)
 {
     lend(s, "HOME");
     lend(s, "XDG_CONFIG_HOME");
-    const char *named = s->block ? of_environment(s, "PETREL_CONFIG") : env_before("PETREL_CONFIG");
+    const char *named = s->block ? settings_of_environment(s, "PETREL_CONFIG") : env_before("PETREL_CONFIG");
     if (named)
         (void)setenv("PETREL_CONFIG", named, 1);
     else
@@ -137,7 +171,7 @@ static const struct setting_of_file *of_file(const struct settings *s, const cha
 
 const char *settings_get(const struct settings *s, const char *name)
 {
-    const char *value = of_environment(s, name);
+    const char *value = settings_of_environment(s, name);
     const struct setting_of_file *f = value ? NULL : of_file(s, name);
 
     return value ? value : f ? f->value : NULL;
@@ -146,7 +180,7 @@ const char *settings_get(const struct settings *s, const char *name)
 const char *settings_where(const struct settings *s, const char *name)
 {
     static char text[512];
-    const struct setting_of_file *f = of_environment(s, name) ? NULL : of_file(s, name);
+    const struct setting_of_file *f = settings_of_environment(s, name) ? NULL : of_file(s, name);
 
     if (!f)
         return name;

@@ -15,7 +15,7 @@ struct settings {
     size_t block_B;
     char cwd[4096];         /* what relative paths start from */
     uint32_t pid;           /* %p becomes this; 0: not known yet */
-    struct setting_of_file { char *key, *value, *file; unsigned line; char *problem; } config[64]; /* of the configuration file */
+    struct setting_of_file { char *key, *value, *file; unsigned line; char *problem; } config[256]; /* of the configuration file */
     uint32_t config_count;
 };
 
@@ -25,6 +25,10 @@ int settings_of(struct settings *s, uint32_t pid);
 void settings_finish(struct settings *s);
 /* Of the environment, else of the configuration file; NULL: not set. */
 const char *settings_get(const struct settings *s, const char *name);
+/* Of the environment alone. */
+const char *settings_of_environment(const struct settings *s, const char *name);
+/* The i-th "NAME=value" of the environment, of this tool's only what the library might read; NULL: there are no more. */
+const char *settings_entry_at(const struct settings *s, uint32_t i);
 /* Where it is set: "UMD_LOG_LEVEL", or "UMD_LOG_LEVEL (/etc/petrel.ini, line 3)". The text is good until the next call. */
 const char *settings_where(const struct settings *s, const char *name);
 

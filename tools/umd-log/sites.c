@@ -5,6 +5,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <umd/umd_log.h>
@@ -270,11 +271,16 @@ enum sites_result sites_read(const char *path, struct site_list *list, int *err_
 {
     struct image image = { 0 };
     enum sites_result result = SITES_NO_ELF;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer must not hold us up */
 
     if (fd < 0) {
         *err_out = errno;
         return SITES_UNREADABLE;
+    }
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return SITES_NO_ELF;
     }
     (void)elf_version(EV_CURRENT);
     image.elf = elf_begin(fd, ELF_C_READ, NULL);

@@ -256,13 +256,13 @@ static void start(bool named_only)
     atomic_store(&file_state, FILE_DONE);
 }
 
+bool umd_emergency_is_mode(const char *word) { return !*word || strcmp(word, "off") == 0 || strcmp(word, "file") == 0; }
+
 bool umd_emergency_set_mode(const char *word)
 {
-    bool off = strcmp(word, "off") == 0, file = strcmp(word, "file") == 0;
-
-    if (*word && !off && !file)
+    if (!umd_emergency_is_mode(word))
         return false;
-    mode = off ? MODE_OFF : file ? MODE_FILE : MODE_DEFAULT;
+    mode = !*word ? MODE_DEFAULT : strcmp(word, "off") == 0 ? MODE_OFF : MODE_FILE;
     return true;
 }
 

@@ -70,6 +70,7 @@ struct umd_emergency_note {
  * The configuration file's come first, then the environment's (log_settings.c). A process that only looks at others sets "off".
  */
 UMD_API bool umd_emergency_set_mode(const char *word);
+bool umd_emergency_is_mode(const char *word);
 /** UMD_EMERGENCY_FILE, "": none. Made by umd_emergency_init, when all settings are read. False: too long, nothing is changed. */
 bool umd_emergency_set_file(const char *path);
 

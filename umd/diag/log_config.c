@@ -23,7 +23,9 @@ struct reading {
 
 static void problem(struct reading *r, const char *key, const char *value, const char *what)
 {
-    r->each(r->arg, &(struct umd_log_config_entry){ .key = key, .value = value, .file = r->path, .line = r->line, .problem = what });
+    r->each(r->arg, &(struct umd_log_config_entry){
+        .section = "log", .key = key, .value = value, .file = r->path, .line = r->line, .problem = what,
+    });
 }
 
 /* inih's fgets: one call is one line, which is how lines are counted. Blanks in front go, since inih would take them for a continuation. */
@@ -56,8 +58,7 @@ static int entry(void *arg, const char *section, const char *key, const char *va
 {
     struct reading *r = arg;
 
-    if (strcmp(section, "log") == 0) /* other sections are for others */
-        r->each(r->arg, &(struct umd_log_config_entry){ .key = key, .value = value, .file = r->path, .line = r->line });
+    r->each(r->arg, &(struct umd_log_config_entry){ .section = section, .key = key, .value = value, .file = r->path, .line = r->line });
     return 1;
 }
 

@@ -4,12 +4,14 @@
 #define UMD_LOG_CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <umd/umd_diag.h>
 #include <umd/umd_log.h>
 
 struct umd_log_config_entry {
+    const char *section;    /* "log" is the library's; the entries of others are handed out for tools that look for what was meant for it */
     const char *key, *value;
     const char *file;
     unsigned line;
@@ -27,6 +29,14 @@ UMD_API void umd_log_config_read(void (*each)(void *arg, const struct umd_log_co
  * settings, neither from a file nor from the environment, so that the tool never opens, rotates or writes what it looks at.
  */
 extern UMD_API bool umd_log_settings_off;
+
+/* The i-th setting of the log, from 0; NULL: there are no more. The rows are in log_settings.c. */
+UMD_API const char *umd_log_setting_at(uint32_t i);
+/*
+ * What the library would make of a setting, by the code that takes it, without taking it: true, or false and why it would be ignored. of_file: it
+ * stands in the configuration file, where not all may.
+ */
+UMD_API bool umd_log_setting_check(const char *key, const char *value, bool of_file, char *reason, size_t size);
 
 /* What a sink goes by, for tools that explain settings; the rows are in log_sinks.c. Texts are static. */
 struct umd_log_sink_facts {

@@ -188,12 +188,13 @@ static bool control_off;
 uint32_t umd_log_flush_period_ms(void) { return atomic_load_explicit(&flush_ms, memory_order_relaxed); }
 bool umd_log_control_wanted(void) { return !control_off; }
 
-/* Where a value was found, for the warning. */
+/* Where a value was found, for the warning; or a question about it, which takes nothing and warns of nothing. */
 struct found {
     const char *key, *value;
     enum umd_log_source source;
     const char *file;           /* of the configuration */
     unsigned line;
+    struct asked { char *reason; size_t size; bool bad; } *asked; /* NULL: none */
 };
 
 /* Told when all is set: a warning goes by the levels that were asked for, and to the files. */
@@ -205,6 +206,11 @@ static void warn(const struct found *f, const char *reason)
 {
     char message[1024], where[512] = "";
 
+    if (f->asked) {
+        f->asked->bad = true;
+        snprintf(f->asked->reason, f->asked->size, "%s", reason);
+        return;
+    }
     if (f->source == UMD_SOURCE_CONFIG)
         snprintf(where, sizeof(where), " file=\"%.400s\" line=%u", f->file, f->line);
     snprintf(message, sizeof(message), "setting ignored key=%.64s value=\"%.300s\"%s reason=\"%s\"", f->key, f->value, where, reason);
@@ -243,9 +249,12 @@ static bool number(const struct found *f, uint64_t min, uint64_t max, uint64_t *
 static void set_all_levels(const struct found *f, int which)
 {
     size_t bad;
+    char reason[128];
 
-    if (!umd_log_levels_set(which, f->value, f->source, &bad))
-        warn(f, "levels are " LEVELS_EXPECTED);
+    if (f->asked ? umd_log_levels_check(f->value, &bad) : umd_log_levels_set(which, f->value, f->source, &bad))
+        return;
+    snprintf(reason, sizeof(reason), "position %zu is no " LEVELS_EXPECTED, bad);
+    warn(f, reason);
 }
 
 /* Opened with the first line: a tool that logs nothing leaves no empty file. Empty: none. */
@@ -257,6 +266,8 @@ static void set_file(const struct found *f, int id)
         warn(f, "path too long");
         return;
     }
+    if (f->asked)
+        return;
     umd_log_drain_lock();
     struct umd_log_sink *s = umd_log_sink_of((enum umd_log_sink_id)id);
     UMD_COPY_STR(s->path, path);
@@ -275,23 +286,23 @@ static bool undone(const struct found *f) { return !*f->value; }
 
 static void set_max(const struct found *f, int unused)
 {
-    uint64_t mib;
+    uint64_t mib = MAX_B >> 20;
 
     (void)unused;
-    if (undone(f))
-        set_max_B = MAX_B;
-    else if (number(f, 0, 1u << 20, &mib))
-        set_max_B = mib << 20;
+    if ((!undone(f) && !number(f, 0, 1u << 20, &mib)) || f->asked)
+        return;
+    set_max_B = mib << 20;
     umd_log_set_rotation(set_max_B, (uint32_t)set_keep);
 }
 
 static void set_kept(const struct found *f, int unused)
 {
+    uint64_t keep = KEEP;
+
     (void)unused;
-    if (undone(f))
-        set_keep = KEEP;
-    else
-        (void)number(f, 0, UMD_LOG_KEEP_MAX, &set_keep);
+    if ((!undone(f) && !number(f, 0, UMD_LOG_KEEP_MAX, &keep)) || f->asked)
+        return;
+    set_keep = keep;
     umd_log_set_rotation(set_max_B, (uint32_t)set_keep);
 }
 
@@ -302,7 +313,8 @@ static void set_period(const struct found *f, int unused)
     (void)unused;
     for (int i = 0; i <= UMD_LOG_PERIOD_DAILY; i++) {
         if (strcasecmp(undone(f) ? words[UMD_LOG_PERIOD_DAILY] : f->value, words[i]) == 0) {
-            umd_log_set_period((umdLogPeriod)i);
+            if (!f->asked)
+                umd_log_set_period((umdLogPeriod)i);
             return;
         }
     }
@@ -314,37 +326,41 @@ static void set_flush(const struct found *f, int unused)
     uint64_t ms = FLUSH_EACH_MS;
 
     (void)unused;
-    if (undone(f) || number(f, 1, 60000, &ms))
+    if ((undone(f) || number(f, 1, 60000, &ms)) && !f->asked)
         atomic_store(&flush_ms, (uint32_t)ms);
 }
 
 static void set_control(const struct found *f, int unused)
 {
+    const bool off = strcasecmp(f->value, "off") == 0;
+
     (void)unused;
-    if (undone(f) || strcasecmp(f->value, "off") == 0 || strcasecmp(f->value, "on") == 0)
-        control_off = strcasecmp(f->value, "off") == 0;
-    else
+    if (!undone(f) && !off && strcasecmp(f->value, "on") != 0)
         warn(f, "on or off");
+    else if (!f->asked)
+        control_off = off;
 }
 
 static void set_emergency(const struct found *f, int unused)
 {
     (void)unused;
-    if (!umd_emergency_set_mode(f->value))
+    if (f->asked ? !umd_emergency_is_mode(f->value) : !umd_emergency_set_mode(f->value))
         warn(f, "off or file");
 }
 
 static void set_emergency_file(const struct found *f, int unused)
 {
     (void)unused;
-    if (!umd_emergency_set_file(f->value))
+    if (f->asked ? strlen(f->value) >= UMD_EMERGENCY_PATH : !umd_emergency_set_file(f->value))
         warn(f, "path too long");
 }
 
 static void set_trace(const struct found *f, int unused)
 {
+    char trace_id[33], span_id[17], flags[3];
+
     (void)unused;
-    if (!umd_log_trace_init(f->value))
+    if (f->asked ? !umd_log_trace_parse(f->value, trace_id, span_id, flags) : !umd_log_trace_init(f->value))
         warn(f, "no W3C trace context: 00-<32 hex>-<16 hex>-<2 hex>");
 }
 
@@ -376,22 +392,46 @@ static const struct setting {
     { "UMD_LOG_DISASTER", set_file, UMD_SINK_DISASTER, false },
 };
 
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+const char *umd_log_setting_at(uint32_t i) { return i < SETTINGS ? settings[i].key : NULL; }
+
+static const struct setting *setting_of(const char *key, bool of_file)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        if (strcmp(settings[i].key, key) == 0 && !(of_file && settings[i].environment_only))
+            return &settings[i];
+    }
+    return NULL;
+}
+
+bool umd_log_setting_check(const char *key, const char *value, bool of_file, char *reason, size_t size)
+{
+    const struct setting *s = setting_of(key, of_file);
+    struct asked asked = { .reason = reason, .size = size };
+    struct found f = { .key = key, .value = value, .asked = &asked };
+
+    if (!s)
+        warn(&f, "no such setting");
+    else if (*value || !s->environment_only)
+        s->set(&f, s->arg);
+    return !asked.bad;
+}
+
 static void from_file(void *arg, const struct umd_log_config_entry *e)
 {
     struct found f = { .key = e->key, .value = e->value, .source = UMD_SOURCE_CONFIG, .file = e->file, .line = e->line };
+    const struct setting *s = setting_of(e->key, true);
 
     (void)arg;
-    if (e->problem) {
+    if (strcmp(e->section, "log") != 0) /* for others */
+        return;
+    if (e->problem)
         warn(&f, e->problem);
-        return;
-    }
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-        if (strcmp(settings[i].key, e->key) != 0 || settings[i].environment_only)
-            continue;
-        settings[i].set(&f, settings[i].arg);
-        return;
-    }
-    warn(&f, "no such setting");
+    else if (s)
+        s->set(&f, s->arg);
+    else
+        warn(&f, "no such setting");
 }
 
 bool umd_log_settings_off;
@@ -402,7 +442,7 @@ void umd_log_settings_init(void)
     if (umd_log_settings_off)
         return;
     umd_log_config_read(from_file, NULL);
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+    for (size_t i = 0; i < SETTINGS; i++) {
         const char *value = secure_getenv(settings[i].key);
         struct found f = { .key = settings[i].key, .value = value, .source = UMD_SOURCE_ENVIRONMENT };
         if (value && (*value || !settings[i].environment_only))

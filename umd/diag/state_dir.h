@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <umd/umd_diag.h>
+
 /*
  * All of it works on system calls alone, without memory and locks: a signal handler may be the one that needs it.
  *
@@ -20,7 +22,7 @@ bool umd_state_dir(uint32_t index, char *out, size_t size);
  * ELOOP a file or a symbolic link. */
 int umd_state_dir_make(const char *path);
 /* As above, without making it. */
-int umd_state_dir_check(const char *path);
+UMD_API int umd_state_dir_check(const char *path);
 
 /* Joins path parts; false if they do not fit. */
 bool umd_path_join(char *out, size_t size, const char *dir, const char *name);

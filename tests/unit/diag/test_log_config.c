@@ -2,6 +2,7 @@
 /* test_log_config.c - configuration file, environment over it, trace context. This program runs itself anew for each case. */
 #include "diag_fixture.h"
 #include "emergency.h"
+#include "log_config.h"
 
 UMD_LOG_MODULE("umd.test.config");
 
@@ -92,12 +93,58 @@ static void mistakes_are_told_with_their_line(void **state)
     assert_non_null(strstr(out, "key=UMD_LOG_KEEP value=\"many\" file=\""));
     assert_non_null(strstr(out, "bad.ini\" line=2 reason=\"not a number from 0 to 1000\""));
     assert_non_null(strstr(out, "line=3 reason=\"no such setting\""));
-    assert_non_null(strstr(out, "line=4 reason=\"levels are"));
+    assert_non_null(strstr(out, "line=4 reason=\"position 0 is no [module=]off|error"));
     assert_non_null(strstr(out, "line=5 reason=\"line too long\""));
     assert_non_null(strstr(out, "line=6 reason=\"daily, hourly or off\""));
     assert_non_null(strstr(out, "line=8 reason=\"neither [section] nor key = value\""));
     assert_int_equal(count_of(out, "setting ignored"), 6);
     assert_non_null(strstr(out, "info x=1")); /* the rest holds */
+}
+
+/* A tool asks what would be ignored: by the same code, and nothing is taken by it. */
+static void settings_can_be_asked_about(void **state)
+{
+    static const struct { const char *key, *good, *bad, *reason; } rows[] = {
+        { "UMD_LOG_LEVEL", "umd=debug,info", "umd=loud", "position 4 is no [module=]off" },
+        { "UMD_LOG_CONSOLE", "off", "2", "position 0" }, { "UMD_LOG_FILE_LEVEL", "trace", "x", "position 0" },
+        { "UMD_LOG_JSON_LEVEL", "trace", "x", "position 0" }, { "UMD_LOG_BINARY_LEVEL", "trace", "x", "position 0" },
+        { "UMD_LOG_RUN_LEVEL", "trace", "x", "position 0" },
+        { "UMD_LOG_MAX_MIB", "0", "-1", "not a number from 0 to 1048576" }, { "UMD_LOG_KEEP", "1000", "1001", "from 0 to 1000" },
+        { "UMD_LOG_ROTATE", "Hourly", "weekly", "daily, hourly or off" }, { "UMD_LOG_FLUSH_MS", "1", "0", "from 1 to 60000" },
+        { "UMD_CONTROL", "OFF", "maybe", "on or off" }, { "UMD_EMERGENCY", "file", "yes", "off or file" },
+        { "UMD_EMERGENCY_FILE", "ring.bin", NULL, "path too long" },
+        { "TRACEPARENT", "00-0123456789abcdef0123456789abcdef-00f067aa0ba902b7-01", "junk", "no W3C trace context" },
+        { "UMD_LOG_FILE", "x.log", NULL, "path too long" }, { "UMD_LOG_JSON", "x", NULL, "path too long" },
+        { "UMD_LOG_BINARY", "x", NULL, "path too long" }, { "UMD_LOG_RUN", "x", NULL, "path too long" },
+        { "UMD_LOG_DISASTER", "x", NULL, "path too long" },
+    };
+    static char longest[9000];
+    char reason[160];
+    uint32_t count = 0;
+
+    (void)state;
+    memset(longest, 'x', sizeof(longest) - 1);
+    while (umd_log_setting_at(count))
+        count++;
+    assert_int_equal(count, sizeof(rows) / sizeof(rows[0]));
+    umdLogStats before, after;
+    umdLogGetStats(&before);
+    for (uint32_t i = 0; i < count; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < count; k++)
+            known = known || strcmp(umd_log_setting_at(k), rows[i].key) == 0;
+        assert_true(known);
+        assert_true(umd_log_setting_check(rows[i].key, rows[i].good, false, reason, sizeof(reason)));
+        assert_true(umd_log_setting_check(rows[i].key, "", false, reason, sizeof(reason)));
+        assert_false(umd_log_setting_check(rows[i].key, rows[i].bad ? rows[i].bad : longest, false, reason, sizeof(reason)));
+        assert_non_null(strstr(reason, rows[i].reason));
+    }
+    assert_false(umd_log_setting_check("UMD_LOG_FIEL", "x", false, reason, sizeof(reason)));
+    assert_string_equal(reason, "no such setting");
+    assert_false(umd_log_setting_check("TRACEPARENT", rows[13].good, true, reason, sizeof(reason))); /* of the environment alone */
+    umdLogGetStats(&after);
+    assert_int_equal(after.records, before.records); /* no warning either */
+    assert_int_equal(access("x.log", F_OK), -1);
 }
 
 static void the_file_is_looked_for(void **state)
@@ -222,7 +269,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_file_sets_and_the_environment_counts), cmocka_unit_test(an_empty_variable_undoes_the_files), cmocka_unit_test(mistakes_are_told_with_their_line),
-        cmocka_unit_test(the_file_is_looked_for), cmocka_unit_test(the_emergency_ring_goes_by_the_file_too),
+        cmocka_unit_test(settings_can_be_asked_about),
+        cmocka_unit_test(settings_can_be_asked_about), cmocka_unit_test(the_file_is_looked_for), cmocka_unit_test(the_emergency_ring_goes_by_the_file_too),
         cmocka_unit_test(the_trace_context_is_in_every_line),
         cmocka_unit_test(a_malformed_trace_context_is_one_warning),
     };
