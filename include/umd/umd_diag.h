@@ -43,7 +43,7 @@ typedef struct umdAdvice {
     uint32_t count;          /**< retries that make sense; 0: none */
     uint64_t largest_fit_B;  /**< largest size that would fit, 0 where it does not apply */
 } umdAdvice;
-/** Retry policy lives here and nowhere else. Unknown codes: ABORT. */
+/** Retry policy lives here and nowhere else. Unknown failures: ABORT; unknown positive ones, which are none: NONE. */
 UMD_API umdAdvice umdStatusAdvice(umdStatus st);
 
 /* ---- Records ---- */

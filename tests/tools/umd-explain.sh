@@ -115,7 +115,27 @@ near)
     run 0 EMFILE; says out UMD_ERR_RES_DESCRIPTORS ;;
 values)
     run 0 -2950; says out '^-2950 \(0xfffff47a\) is no code of this version$' '^  range +resource, ' '^  next +It may be of a newer library'
-    run 0 999 --json; json 'd["name"] is None and d["value"] == 999 and d["range"]["name"] == "warning"'
+    run 0 999 --json; json 'd["name"] is None and d["value"] == 999 and d["range"]["name"] == "warning" and d["action"] == "none" and d["failed"] is False'
+    run 0 999; says out '^  next +A positive value is never a failure: .*the call succeeded' 'cudaErrorUnknown'; grep -q 'stop' out && die "a success is no reason to stop"
+    # Of another interface, or what is left of a code.
+    run 0 96; says out 'UMD_ERR_HW_HANG \(-4000\), of which .* the low byte'
+    run 0 96 --json; json '{"of": "low byte", "name": "UMD_ERR_HW_HANG", "value": -4000} in d["perhaps"] and d["action"] == "none"'
+    run 0 -12; says out '^-12 \(0xfffffff4\) is no code, and lies in no range' 'ENOMEM \(-12\), of errno'
+    run 0 -12 --json; json '{"of": "errno", "name": "ENOMEM", "value": -12} in d["perhaps"] and d["range"] is None and d["failed"] and d["action"] == "abort"'
+    run 0 -4 --json; json '{"of": "VkResult", "name": "VK_ERROR_DEVICE_LOST", "value": -4} in d["perhaps"]'
+    run 0 -1000161000; says out VK_ERROR_FRAGMENTATION
+    run 0 700 --json; json '[(h["of"], h["name"]) for h in d["perhaps"]] == [("CUDA or HIP", "cudaErrorIllegalAddress")]'
+    run 0 0x70000001; says out 'ZE_RESULT_ERROR_DEVICE_LOST'
+    # Each name of the table that has a number there is known by it, and each number's name by itself.
+    python3 - "$root" "$explain" 2>err <<'PY' || die "numbers of other interfaces are missing"
+import re, subprocess, sys, tomllib
+text = open(sys.argv[1] + "/tools/umd-explain/elsewhere.c").read()
+rows = dict(re.findall(r'\{ "(\w+)", (-?\w+) \}', text))
+table = tomllib.load(open(sys.argv[1] + "/umd/diag/status.toml", "rb"))["status"]
+for key, none in (("cuda", "cudaSuccess"), ("vkresult", "VK_SUCCESS")):
+    names = {n for s in table for n in (s[key].split() if isinstance(s.get(key, ""), str) and key in s else s.get(key, []))}
+    assert names - {none} <= set(rows), names - {none} - set(rows)
+PY
     run 0 0xfffff056; says out '^UMD_ERR_HW_MISALIGNED \(-4010'
     run 1 -9999; says err '^umd-explain: -9999 is no code, and lies in no range of codes'
     run 1 4294967296; says err 'no code'

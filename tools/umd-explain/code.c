@@ -225,30 +225,76 @@ void explain_code(const struct explain_word *w, bool json)
         explain_paragraph("note", w->note);
 }
 
-/* A code newer than this version, or none at all: its range still tells whose matter it is. */
-void explain_value(const struct explain_word *w, bool json)
+static void put_hints(const struct explain_hint *hint, uint32_t count)
+{
+    const char *label = "perhaps";
+    char text[200];
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(hint[i].of, "low byte") == 0)
+            snprintf(text, sizeof(text), "%s (%d), of which an exit status or a char has left the low byte", hint[i].name, hint[i].value);
+        else
+            snprintf(text, sizeof(text), "%s (%d), of %s: umd-explain %s tells what that is here", hint[i].name, hint[i].value, hint[i].of, hint[i].name);
+        explain_paragraph(label, text);
+        label = "";
+    }
+}
+
+static void put_value_json(const struct explain_word *w, const struct umd_status_range_info *r, umdAction action, const struct explain_hint *hint, uint32_t count)
+{
+    struct json_object *o = json_object_new_object(), *hints = json_object_new_array();
+
+    json_object_object_add(o, "name", NULL);
+    json_add_number(o, "value", w->value);
+    json_add_number(o, "unsigned", (uint32_t)w->value);
+    json_add_bool(o, "failed", w->value < 0);
+    if (r)
+        add_range(o, r);
+    else
+        json_object_object_add(o, "range", NULL);
+    json_add_text(o, "action", umd_action_word(action));
+    for (uint32_t i = 0; i < count; i++) {
+        struct json_object *h = json_object_new_object();
+        json_add_text(h, "of", hint[i].of);
+        json_add_text(h, "name", hint[i].name);
+        json_add_number(h, "value", hint[i].value);
+        json_object_array_add(hints, h);
+    }
+    json_object_object_add(o, "perhaps", hints);
+    json_put_away(o);
+}
+
+/* A code newer than this version, or none at all: sign and range still tell what a program makes of it, and whose matter it is. */
+bool explain_value(const struct explain_word *w, bool json)
 {
     const struct umd_status_range_info *r = umd_status_range_info((umdStatus)w->value);
-    const umdAdvice a = umdStatusAdvice((umdStatus)w->value);
+    const umdAction action = umdStatusAdvice((umdStatus)w->value).action;
+    struct explain_hint hint[EXPLAIN_HINTS];
+    const uint32_t count = explain_elsewhere(w->value, hint, EXPLAIN_HINTS);
     char text[300];
 
+    if (!r && !count)
+        return false;
     if (json) {
-        struct json_object *o = json_object_new_object();
-        json_object_object_add(o, "name", NULL);
-        json_add_number(o, "value", w->value);
-        json_add_number(o, "unsigned", (uint32_t)w->value);
-        add_range(o, r);
-        json_add_text(o, "action", umd_action_word(a.action));
-        json_put_away(o);
-        return;
+        put_value_json(w, r, action, hint, count);
+        return true;
     }
-    printf("%d (0x%08x) is no code of this version\n", w->value, (unsigned)w->value);
-    snprintf(text, sizeof(text), "%s, %d to %d: %s", r->name, r->first, r->last, r->text);
-    explain_paragraph("range", text);
-    snprintf(text, sizeof(text), "It may be of a newer library: look it up in its docs/status-codes.md. A program treats it as: %s.", does(a.action));
+    printf("%d (0x%08x) is no code%s\n", w->value, (unsigned)w->value, r ? " of this version" : ", and lies in no range of codes");
+    if (r) {
+        snprintf(text, sizeof(text), "%s, %d to %d: %s", r->name, r->first, r->last, r->text);
+        explain_paragraph("range", text);
+    }
+    if (w->value > 0)
+        snprintf(text, sizeof(text), "A positive value is never a failure: it may be a status of a newer library, and the call succeeded. A program goes on.");
+    else if (r)
+        snprintf(text, sizeof(text), "It may be of a newer library: look it up in its docs/status-codes.md. A program treats it as: %s.", does(action));
+    else
+        snprintf(text, sizeof(text), "It is not of this library. A program that gets it as one treats it as: %s.", does(action));
     explain_paragraph("next", text);
+    put_hints(hint, count);
     if (w->note)
         explain_paragraph("note", w->note);
+    return true;
 }
 
 static void list_one(struct json_object *all, const struct umd_status_info *s)

@@ -27,9 +27,19 @@ struct explain_word {
  */
 void explain_look_up(const char *word, struct explain_word *out);
 
+/* What a number that is no code may be: a code of another interface, or what eight bits have left of one of ours. */
+struct explain_hint {
+    const char *of;         /* "errno", "VkResult", "CUDA or HIP", "Level Zero", "low byte" */
+    const char *name;       /* there; of the low byte: of the code that has it */
+    int32_t value;          /* there; of that code */
+};
+#define EXPLAIN_HINTS 12u
+uint32_t explain_elsewhere(int32_t value, struct explain_hint *out, uint32_t max);
+
 /* To standard output. */
 void explain_code(const struct explain_word *w, bool json);
-void explain_value(const struct explain_word *w, bool json);
+/* False: it is no code, lies in no range, and nothing is known of it elsewhere; nothing is printed. */
+bool explain_value(const struct explain_word *w, bool json);
 void explain_foreign(const char *word, bool json);
 void explain_list(bool json);
 /* Indented paragraph with a label, broken at blanks. */

@@ -55,9 +55,7 @@ static int explain(const char *word, const struct options *o)
         explain_code(&w, o->json);
     else if (w.kind == EXPLAIN_FOREIGN)
         explain_foreign(word, o->json);
-    else if (w.kind == EXPLAIN_UNKNOWN_VALUE && umd_status_range_info((umdStatus)w.value))
-        explain_value(&w, o->json);
-    else
+    else if (w.kind != EXPLAIN_UNKNOWN_VALUE || !explain_value(&w, o->json))
         return no_code(word, &w);
     return EXIT_DONE;
 }
@@ -91,7 +89,8 @@ static const struct tool self = {
     .words = "CODE|RECORD-ID [OPTION...]", .text = "says what a return code means and what to do about it, or what is known of an error record",
     .complete = complete,
     .help = "CODE is a name, in any case, whole or without UMD_ERR_ (mem_fragmented, fragmented), or a value, in decimal, hex or as an unsigned\n"
-            "number (-2011, 0xfffff825, 4294965285). The names that codes have in CUDA, HIP, Level Zero, Vulkan and errno are read, too.\n"
+            "number (-2011, 0xfffff825, 4294965285). The names that codes have in CUDA, HIP, Level Zero, Vulkan and errno are read, too;\n"
+            "of a number that is no code, what it may be there, or which code's low byte it is.\n"
             "RECORD-ID is as logs and reports print it, boot:pid:number; its story is read from the files of --log and --emergency, else from\n"
             "the log that UMD_LOG_FILE, UMD_LOG_JSON or UMD_LOG_BINARY names.\n"
             "\nExamples:\n"

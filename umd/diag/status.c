@@ -80,6 +80,8 @@ umdAdvice umdStatusAdvice(umdStatus st)
 {
     const struct umd_status_info *row = find(st);
 
+    if (!row && st > 0) /* a status of a newer library */
+        return (umdAdvice){ .action = UMD_ACTION_NONE, .severity = UMD_SEVERITY_INFO, .scope = UMD_SCOPE_CALL };
     if (!row)
         return (umdAdvice){ .action = UMD_ACTION_ABORT, .severity = UMD_SEVERITY_FATAL, .scope = UMD_SCOPE_DEVICE, .sticky = true };
     return (umdAdvice){

@@ -73,6 +73,9 @@ static void unknown_codes_are_classified_by_range(void **state)
     assert_string_equal(umdStatusName((umdStatus)-4999), "UMD_UNKNOWN");
     assert_int_equal(umdStatusErrno((umdStatus)-4999), EIO);
     assert_int_equal(umdStatusAdvice((umdStatus)-4999).action, UMD_ACTION_ABORT);
+    assert_int_equal(umdStatusAdvice((umdStatus)999).action, UMD_ACTION_NONE); /* never a failure */
+    assert_int_equal(umdStatusAdvice((umdStatus)999).severity, UMD_SEVERITY_INFO);
+    assert_false(umdStatusAdvice((umdStatus)999).sticky);
     assert_int_equal(umdStatusErrno(UMD_ERR_MEM_HOST_ALLOC_FAILED), ENOMEM);
 }
 
