@@ -63,13 +63,22 @@ bool tool_quiet(void)
     return false;
 }
 
-int tool_finish(int status)
+/* Of the first write that failed: later ones need not know. */
+static int write_errno;
+
+void tool_flush(void)
 {
     errno = 0;
-    bool bad = fflush(stdout) != 0;
-    int err = errno;
+    if (fflush(stdout) != 0 && !write_errno)
+        write_errno = errno;
+}
 
-    if (!bad && !ferror(stdout))
+int tool_finish(int status)
+{
+    tool_flush();
+    int err = write_errno;
+
+    if (!err && !ferror(stdout))
         return status;
     tool_say("standard output could not be written: %s", err ? strerror(err) : "an earlier write failed");
     return status ? status : EXIT_ENVIRONMENT;
@@ -81,7 +90,7 @@ static void say(const char *fmt, va_list ap, bool help)
 {
     char text[4096]; /* names of files and what files say are in it */
 
-    fflush(stdout);
+    tool_flush();
     vsnprintf(text, sizeof(text), fmt, ap);
     text_clean(text);
     fprintf(stderr, "%s: %s", name, text);

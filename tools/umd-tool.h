@@ -49,6 +49,8 @@ bool tool_is_completing(void);
 bool tool_quiet(void);
 /* $UMD_LOG_CONSOLE asks for lines on the console all the same. Set but empty is not set. */
 bool tool_wants_console(void);
+/* Writes out what was printed, before something else is said; why that failed, if it did, is told by tool_finish. */
+void tool_flush(void);
 /* Last thing in main: what printf could not write is known only now. Value: the exit status, after one line if output is missing. */
 int tool_finish(int status);
 const char *tool_name(void);

@@ -138,6 +138,21 @@ pack)
     grep -q "^[0-9a-f]* /.*crash_chain$" "$name/build-ids.txt" || fail "build-ids"
     ls "$name"/emergency.* >/dev/null || fail "emergency file"
     [ "$(cat "$name/a.log" "$name/1-a.log")" = "$(printf 'hello\nother')" ] || fail "logs"
+    # Without the program's state directory there is no emergency file to be found; that is said, and it can be named.
+    ring=$(ls "$PETREL_STATE_DIR"/emergency.*)
+    (export PETREL_STATE_DIR="$work/elsewhere"; run 0 pack --output none.tar.gz) || exit 1
+    grep -q 'the bundle is without an emergency file' err || fail "what is missing is not told"
+    ! tar tzf none.tar.gz | grep -q '/emergency\.' || fail "whose is it?"
+    (export PETREL_STATE_DIR="$work/elsewhere"; run 0 pack --output named.tar.gz --emergency "$ring") || exit 1
+    tar tzf named.tar.gz | grep -q '/emergency\.' || fail "it was named"
+    # One that fails leaves what was there.
+    cp named.tar.gz before
+    run 2 pack --output named.tar.gz --emergency a.log
+    run 2 pack --output named.tar.gz --log nosuch.log
+    cmp named.tar.gz before || fail "a bundle that was there is gone"
+    mkfifo ff
+    status=0; timeout 100 "$tool" show ff >out 2>err || status=$?
+    [ $status -eq 2 ] || fail "a pipe is no snapshot"
     cp "$name.tar.gz" first
     run 0 pack --json --log a.log --log sub/a.log --output second.tar.gz "$UMD_CRASH_DIR/$name"
     cmp first second.tar.gz || fail "the same goes in, other bytes come out"

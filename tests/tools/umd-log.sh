@@ -157,6 +157,13 @@ filters)
     ul 0 show -r "$id" run.log; says out UMD_ERR_HW_HANG
     ul 0 show -F started=0 run.log; says out EXEC_CANCELLED; hushes out HW_HANG
     ul 0 show -g '^context (created|destroyed)' run.log; says out 'context created' 'context destroyed'; hushes out stream
+    ul 0 show --function context_create run.log; silent; says out '\[context_create context\.c:'; hushes out 'stream_create '
+    ul 0 show --function 'umd*Destroy' run.log
+    ! traced || { says out '\[umdStreamDestroy ' '\[umdContextDestroy '; hushes out '\[umd[A-Za-z]*Create '; }
+    printf '2026-11-29T17:54:00.5Z ERROR UMD_ERR_MEM_SIZE: Zero. size_B=0 | where: call umdMemAlloc, context 3 | next: Free. | record a:7:4\n' >run.people
+    ul 0 show --function 'umdMem*' run.people; lines out 1 # a run log has the call
+    ul 0 show --function 'umdStream*' run.people; lines out 0
+    ul 1 show --function a,,b run.log; one_line
     for tid in $(grep -v '^#' run.log | sed 's/^[^.]*\.[0-9]*Z [0-9.]* [A-Z]* *[0-9]*\.\([0-9]*\) .*/\1/' | sort -u); do
         ul 0 show -t "$tid" run.log; lines out "$(grep -c "^[^#].* [0-9]*\.$tid " run.log)"
     done
@@ -628,6 +635,51 @@ emergency)
     ul 2 emergency none; one_line; says err 'none: No such file'
     made 200 >text
     ul 2 emergency text; one_line; says err 'no emergency ring' ;;
+bytes) # what a terminal could take for a command, or is no UTF-8, in all that may be in a file
+    esc=$(printf '\033]0;x\007') bad=$(printf '\377')
+    printf '2026-11-29T17:54:01.5Z 1.5 ERROR 7.70 kmd.x ctx=1 depth=1 rec=a:7:1: UMD_ERR_HW_HANG: Stuck. job=1 note="\\x1b]0;x\\x07" [f m.c:5]\n' >esc.log
+    printf '2026-11-29T17:54:02.5Z 2.5 INFO  7.70 umd.error ctx=1 depth=1 rec=a:7:1: failure told code=UMD_ERR_HW_HANG context=1 job=1 kernel="k\\x1b[31m" source="s\\xff.c:1" [f m.c:5]\n' >>esc.log
+    printf '2026-11-29T17:54:03.5Z 3.5 INFO  7.70 diag.record ctx=1 depth=0 rec=a:7:1: ended UMD_ERR_HW_HANG: end=delivered call="umd\\x1b[31mX" hops="umd:\\x1b[31mf:m.c:1:-4000>-4000" [f m.c:5]\n' >>esc.log
+    printf '2026-11-29T17:54:04.5Z 4.5 INFO  7.70 umd.mem ctx=1 depth=1: raw %s %s [f m.c:5]\n' "$esc" "$bad" >>esc.log
+    printf '# petrel \033[31mlog, version \033[31m9, pid 7, opened 2026-11-29T17:54:00.0Z\n' >head.log; cat esc.log >>head.log
+    clean() { ! LC_ALL=C grep -q "$(printf '[\033\007\377]')" "$1" || die "$1 has raw bytes"; }
+    name=$(printf 'n\033[31m\377.log'); cp esc.log "$name"
+    for f in esc.log head.log "$name"; do
+        for command in show 'show --json' errors 'errors --trace' 'errors --json' stats 'stats --json' doctor 'doctor --json' 'export --otlp' 'export --chrome-trace' 'merge --json'; do
+            # shellcheck disable=SC2086
+            "$umdlog" $command "$f" >out 2>err || true
+            clean out; clean err
+            case $command in *--*)  python3 -c 'import sys; open("out", encoding="utf-8").read()' || die "$command is no UTF-8" ;; esac
+        done
+    done
+    "$(dirname "$train")/../umd-explain/umd-explain" 0000000a:7:1 --log esc.log >out 2>err || die "no story"
+    says out '^  kernel '; clean out
+    UMD_LOG_FILE=$(printf '/nowhere/\033[31m') ul 0 doctor; clean out
+    # A disaster log whose parts are longer than a message may be.
+    a=$(head -c 16000 /dev/zero | tr '\0' A)
+    { echo '==== 2026-11-29T17:54:00.5Z ERROR 1.2 kmd.x'; echo 'UMD_ERR_HW_HANG (-4000)'; echo "  what     $a"; echo '  where    in module kmd.x by f (m.c:1)'
+      echo "  state    open; cause $a"; echo '  record   1:2:3, and 99999 more'; } >long.dis
+    { echo '# petrel disaster log, version 0.1.0, pid 1, opened 2026-11-29T17:54:00.0Z'; cat long.dis; } >long2.dis
+    ul 0 show long2.dis ;;
+kinds) # what is looked into is a file
+    mkfifo ff
+    for command in 'emergency ff' 'sites ff' 'doctor ff' 'emergency .' 'sites .'; do
+        # shellcheck disable=SC2086
+        timeout 100 "$umdlog" $command >out 2>err; status=$?
+        [ $status -ne 124 ] || die "$command waits for a pipe"
+    done
+    ul 2 emergency ff; one_line; says err 'ff is no file'
+    ul 2 sites ff; one_line
+    made 3 >log
+    for command in 'show log' 'show --json log' 'merge log' 'stats log' 'errors log' 'export --otlp log' 'sites'; do
+        status=0
+        # shellcheck disable=SC2086
+        "$umdlog" $command >/dev/full 2>err || status=$?
+        [ $status -eq 2 ] || die "lost output is no success"
+        one_line; says err '^umd-log: standard output could not be written: No space left on device$'
+    done
+    for _ in $(seq 400); do made 30; done >log # more than one write
+    "$umdlog" show log >/dev/full 2>err && die "lost output is no success"; says err 'No space left on device$' ;;
 input)
     ul 1; one_line; says err 'no command'
     ul 1 shwo; one_line; says err "was show meant"

@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "log_encode.h"
 #include "snapshot.h"
@@ -18,12 +20,15 @@
 static char *read_file(const char *path, char *why, size_t size)
 {
     struct stat st;
-    FILE *f = fopen(path, "rb");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not hold us up before it is refused */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
 
     if (!f || fstat(fileno(f), &st) != 0) {
         snprintf(why, size, "%s", strerror(errno));
         if (f)
             fclose(f);
+        else if (fd >= 0)
+            close(fd);
         return NULL;
     }
     if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX_B) {
@@ -66,6 +71,7 @@ static bool parse(struct crash *c, char *at)
         next = strchr(at, '\n');
         if (next)
             *next++ = '\0';
+        text_clean(at); /* the writer escapes what a terminal should not get; whatever else it is was not written by it */
         size_t n = strlen(at);
         if (n > 2 && at[0] == '[' && at[n - 1] == ']' && !strchr(at, ' ')) {
             at[n - 1] = '\0';

@@ -17,7 +17,7 @@
 struct options {
     int json;
     uint64_t timeout_s;
-    const char *timeout, *output, *command;
+    const char *timeout, *output, *command, *emergency;
     const char **logs, **debug_dirs;    /* ended by NULL; NULL: none */
 };
 
@@ -60,7 +60,7 @@ static int run(const char *command, const char *word, const struct options *o)
         status = EXIT_ENVIRONMENT;
     } else if (strcmp(command, "pack") == 0) {
         const char *hand_on = o->command ? o->command : env_before("PETREL_CRASH_COMMAND");
-        status = crash_pack(path, &c, s, &(struct pack_options){ .output = o->output, .logs = o->logs, .command = hand_on,
+        status = crash_pack(path, &c, s, &(struct pack_options){ .output = o->output, .logs = o->logs, .emergency = o->emergency, .command = hand_on,
                                                                  .timeout_s = (int)o->timeout_s, .json = o->json });
     } else if (o->json) {
         status = crash_show_json(stdout, path, &c, s) ? EXIT_DONE : EXIT_ENVIRONMENT;
@@ -82,8 +82,8 @@ static int check_and_run(const struct tool_line *line, void *options)
         return tool_usage(command ? "unknown command" : "no command");
     if (line->count > 2)
         return tool_usage("one snapshot at a time");
-    if (strcmp(command, "show") == 0 && (o->output || o->command || o->logs))
-        return tool_usage("--output, --command and --log belong to pack");
+    if (strcmp(command, "show") == 0 && (o->output || o->command || o->logs || o->emergency))
+        return tool_usage("--output, --command, --log and --emergency belong to pack");
     if (!tool_number("timeout", o->timeout, 1, TIMEOUT_MAX_S, &o->timeout_s))
         return EXIT_USAGE;
     return run(command, line->count > 1 ? line->words[1] : NULL, o);
@@ -125,6 +125,8 @@ int main(int argc, char **argv)
         { "json", 'j', POPT_ARG_NONE, &o.json, 0, "as JSON", NULL },
         { "output", 'o', POPT_ARG_STRING, &o.output, 0, "pack: the bundle (default: crash.PID.TIME.tar.gz here)", "FILE" },
         { "log", 'l', POPT_ARG_ARGV, &o.logs, 0, "pack: a log to put in; may come several times", "FILE" },
+        { "emergency", 'e', POPT_ARG_STRING, &o.emergency, 0,
+          "pack: the emergency file (default: that of the process, by $UMD_EMERGENCY_FILE or in $PETREL_STATE_DIR as umd-log emergency finds it)", "FILE" },
         { "command", 'c', POPT_ARG_STRING, &o.command, 0, "pack: then run this by the shell, the bundle its last argument (default: $PETREL_CRASH_COMMAND)", "CMD" },
         { "timeout", '\0', POPT_ARG_STRING, &o.timeout, 0, "pack: seconds the command may take (default: 60)", "SECONDS" },
         { "debug-dir", '\0', POPT_ARG_ARGV, &o.debug_dirs, 0, "look here for .build-id/xx/yyyy.debug; may come several times", "DIR" },

@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "archive.h"
 #include "emergency.h"
+#include "record.h"
 #include "show.h"
 #include "umd-text.h"
 #include "umd-tool.h"
@@ -122,19 +124,42 @@ static void add_build_ids(struct bundle *b, const struct crash_symbols *s)
 }
 
 /* That of the same process: a later one with its id has another file. */
-static void add_emergency(struct bundle *b, const struct crash *c)
+static bool is_ring_of(const char *path, const struct crash *c)
 {
-    struct umd_emergency_found found[8];
-    uint32_t n = umd_emergency_find((uint32_t)crash_u64(crash_line(c, "crash"), "pid"), found, 8);
-    uint64_t crashed = crash_u64(crash_line(c, "crash"), "real_ns");
+    struct umd_emergency_head head;
+    umdErrorDetail unused;
+    struct stat st;
 
-    for (uint32_t i = 0; i < n; i++) {
-        struct umd_emergency_head head;
-        if (umd_emergency_read_head(found[i].path, &head) != UMD_SUCCESS || head.start_real_ns > crashed)
-            continue;
-        (void)add_file(b, base_of(found[i].path), found[i].path);
-        return;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (umd_emergency_read_head(path, &head) != UMD_SUCCESS) {
+        (void)umd_record_export(&unused); /* the caller tells it */
+        return false;
     }
+    return head.pid == (uint32_t)crash_u64(crash_line(c, "crash"), "pid") && head.start_real_ns <= crash_u64(crash_line(c, "crash"), "real_ns");
+}
+
+/* The one that is named, that of the program's settings, or what is found; where there is none the bundle is without, and it is said. */
+static bool add_emergency(struct bundle *b, const struct crash *c, const char *named)
+{
+    const uint32_t pid = (uint32_t)crash_u64(crash_line(c, "crash"), "pid");
+    const char *set = env_before("UMD_EMERGENCY_FILE");
+    struct umd_emergency_found found[8];
+
+    if (named && !is_ring_of(named, c)) {
+        tool_say("%s is no emergency file of process %u that crashed; name another with --emergency, or leave it out", named, pid);
+        return false;
+    }
+    if (named || (set && *set && is_ring_of(set, c)))
+        return add_file(b, base_of(named ? named : set), named ? named : set);
+    const uint32_t n = umd_emergency_find(pid, found, 8);
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_ring_of(found[i].path, c) && add_file(b, base_of(found[i].path), found[i].path))
+            return true;
+    }
+    tool_say("the bundle is without an emergency file: none of process %u is found; name it with --emergency, or set PETREL_STATE_DIR as it was set for the "
+             "program (the snapshot has its last records all the same)", pid);
+    return true;
 }
 
 /* ---- Handing on ---- */
@@ -244,7 +269,7 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
     }
     add_story(&b, path, c, s);
     add_build_ids(&b, s);
-    add_emergency(&b, c);
+    ok = ok && add_emergency(&b, c, options->emergency);
     for (size_t i = 0; ok && options->logs && options->logs[i]; i++) {
         if (!add_file(&b, base_of(options->logs[i]), options->logs[i])) {
             tool_say("%s cannot be read: %s", options->logs[i], strerror(errno));
@@ -260,6 +285,6 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
         return EXIT_ENVIRONMENT;
     }
     answer(&b, output, options->json);
-    fflush(stdout); /* before what the command says */
+    tool_flush(); /* before what the command says */
     return options->command && *options->command ? hand_on(options->command, output, options->timeout_s) : EXIT_DONE;
 }

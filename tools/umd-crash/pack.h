@@ -8,6 +8,7 @@
 struct pack_options {
     const char *output;         /* NULL: CRASHFILE.tar.gz in the working directory */
     const char *const *logs;    /* NULL-ended; NULL: none */
+    const char *emergency;      /* file of the emergency ring; NULL: it is looked for */
     const char *command;        /* NULL: none */
     int timeout_s;
     bool json;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "snapshot.h"
@@ -116,9 +117,13 @@ static bool has_build_id(const char *path, const char *want)
 {
     char got[64];
 
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* the snapshot names it: it may be a pipe by now */
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        if (fd >= 0)
+            close(fd);
         return false;
+    }
     build_id_of(fd, got, sizeof(got));
     close(fd);
     return *want && strcmp(got, want) == 0;

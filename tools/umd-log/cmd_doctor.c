@@ -21,6 +21,7 @@ void doctor_say(struct doctor *d, enum verdict verdict, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(f->text, sizeof(f->text), fmt, ap);
     va_end(ap);
+    text_clean(f->text); /* names of files and values of settings may be anything */
 }
 
 static const struct { const char *word, *what, *todo; } verdicts[] = {

@@ -24,7 +24,7 @@ static int put_out(const struct log_ring *r, bool json)
             print_text(&rec, NULL);
     }
     log_rec_finish(&rec);
-    fflush(stdout);
+    tool_flush();
     if (r->damaged)
         tool_say("%s: %u record(s) were damaged and are left out; one that was being written at the end is usual", r->path, r->damaged);
     if (r->count == 0 && !r->damaged)

@@ -440,7 +440,7 @@ static int errors(struct errors *e, struct filter *filter)
                e->book.absorbed);
     else
         put_text(e, filter);
-    fflush(stdout);
+    tool_flush();
     if (!log_set_report(e->set))
         return EXIT_ENVIRONMENT;
     if (!e->check)

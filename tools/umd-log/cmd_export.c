@@ -10,7 +10,7 @@ static int export(struct log_set *set, struct filter *filter, bool chrome)
     if (filter_needs_range(filter) && !filter_find_range(filter, set))
         return EXIT_ENVIRONMENT;
     bool good = chrome ? export_chrome(set, filter) : export_otlp(set, filter);
-    fflush(stdout);
+    tool_flush();
     if (!good)
         tool_say("out of memory; export fewer files at a time, or filter");
     return log_set_report(set) && good ? EXIT_DONE : EXIT_ENVIRONMENT;

@@ -73,7 +73,7 @@ static int follow(struct show *s, struct log_set *set, struct filter *filter)
         if (filter_match(filter, rec))
             put_out(s, rec);
     }
-    fflush(stdout);
+    tool_flush();
     if (stop)
         return EXIT_DONE;
     return log_set_report(set) ? EXIT_DONE : EXIT_ENVIRONMENT;
@@ -105,7 +105,7 @@ static int show(struct show *s, struct log_set *set, struct filter *filter)
         }
     }
     end_tail(s);
-    fflush(stdout); /* before what is said about the files */
+    tool_flush(); /* before what is said about the files */
     return log_set_report(set) ? EXIT_DONE : EXIT_ENVIRONMENT;
 }
 
@@ -156,6 +156,7 @@ const struct command command_show = {
                 "\nExamples:\n"
                 "  umd-log show --context 9 --level warn run.log\n"
                 "  umd-log show --code hw,UMD_ERR_MEM_* --since +1.5 run.log   from 1.5 s after the first record\n"
+                "  umd-log show --function 'umd*Destroy' run.log\n"
                 "  umd-log show --record 81a01dcb:4711:3 run.log\n"
                 "  umd-log show --follow --module umd.mem run.log\n",
         .complete = command_complete,

@@ -278,7 +278,7 @@ static int stats(struct stats *s, struct filter *filter)
         put_json(s);
     else
         put_text(s);
-    fflush(stdout);
+    tool_flush();
     return log_set_report(s->set) ? EXIT_DONE : EXIT_ENVIRONMENT;
 }
 

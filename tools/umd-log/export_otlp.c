@@ -73,7 +73,7 @@ static void add_figures(struct json_object *attributes, const char *message)
     struct json_object *values = NULL;
     umdFigure f;
 
-    while (umdFigureNext(&message, &f)) {
+    while (log_figure_next(&message, &f)) {
         if (!values)
             values = json_object_new_array();
         add(values, f.key, figure_value(&f));

@@ -14,11 +14,12 @@
 
 struct poptOption *filter_table(struct filter_options *o)
 {
-    static struct poptOption table[13];
-    const struct poptOption rows[13] = {
+    static struct poptOption table[14];
+    const struct poptOption rows[14] = {
         { "context", 'c', POPT_ARG_STRING, &o->context, 0, "of these contexts", "ID,..." },
         { "module", 'm', POPT_ARG_STRING, &o->module, 0, "of these modules and what is below them: kmd is kmd and kmd.vm", "NAME,..." },
         { "code", 'C', POPT_ARG_STRING, &o->code, 0, "with these codes: name (UMD_ERR_HW_HANG, hang), value, pattern (UMD_ERR_HW_*), range (hw) or LOW..HIGH", "CODE,..." },
+        { "function", 'u', POPT_ARG_STRING, &o->function, 0, "from these functions, or of these public calls: name, or pattern of whole names (umdStream*)", "NAME,..." },
         { "level", 'l', POPT_ARG_STRING, &o->level, 0, "at least so severe: error, warn, info, debug, trace", "LEVEL" },
         { "since", 'S', POPT_ARG_STRING, &o->since, 0,
           "from then on: 2026-11-29T17:54:00.5Z, @SECONDS (epoch), SECONDS (monotonic), +SECONDS after the first record, -SECONDS before the last", "TIME" },
@@ -78,6 +79,19 @@ static bool is_above(const char *word, size_t n, const void *arg)
 {
     const char *module = arg;
     return n && strncmp(word, module, n) == 0 && (module[n] == '\0' || module[n] == '.');
+}
+
+/* The function of the line's place; of the logs for people, which have none, the call. */
+static bool is_function(const char *word, size_t n, const void *arg)
+{
+    const struct log_rec *rec = arg;
+    const char *call = log_rec_extra_of(rec, "call");
+    char pattern[128];
+
+    if (n >= sizeof(pattern))
+        return false;
+    snprintf(pattern, sizeof(pattern), "%.*s", (int)n, word);
+    return fnmatch(pattern, rec->func, 0) == 0 || (call && fnmatch(pattern, call, 0) == 0);
 }
 
 static bool is_empty(const char *word, size_t n, const void *arg) { return n == 0; }
@@ -239,6 +253,8 @@ static bool check_words(const struct filter_options *o)
         return complain("process", o->process, numbers);
     if (o->module && any_word(o->module, is_empty, NULL))
         return complain("module", o->module, "a module, or modules joined by commas, as in umd.mem,kmd");
+    if (o->function && any_word(o->function, is_empty, NULL))
+        return complain("function", o->function, "a function, or functions joined by commas, as in umdStreamDestroy,umdMem*");
     if (o->code && any_word(o->code, is_bad_code, NULL))
         return complain("code", o->code, "a code: NAME, VALUE, a pattern as UMD_ERR_HW_*, LOW..HIGH, or param, resource, exec, hw, init, internal");
     if (o->code && any_word(o->code, is_unknown_code, NULL))
@@ -345,6 +361,8 @@ bool filter_match(const struct filter *f, const struct log_rec *rec)
     if (f->record.seq && !log_id_equal(f->record, rec->id))
         return false;
     if (o->trace_id && strcmp(o->trace_id, rec->trace_id) != 0)
+        return false;
+    if (o->function && !any_word(o->function, is_function, rec))
         return false;
     if (o->figure && !has_figure(rec->message, o->figure))
         return false;

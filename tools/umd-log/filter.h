@@ -10,7 +10,7 @@
 
 /* As given on the command line; NULL: not given. */
 struct filter_options {
-    char *context, *module, *code, *since, *until, *thread, *process, *level, *record, *trace_id, *grep, *figure;
+    char *context, *module, *code, *since, *until, *thread, *process, *level, *record, *trace_id, *grep, *figure, *function;
 };
 
 enum filter_time_kind { FILTER_TIME_NONE, FILTER_TIME_REAL, FILTER_TIME_MONO, FILTER_TIME_FROM_START, FILTER_TIME_FROM_END };

@@ -65,7 +65,7 @@ static struct json_object *figures(const char *message)
     struct json_object *all = NULL;
     umdFigure f;
 
-    while (umdFigureNext(&message, &f)) {
+    while (log_figure_next(&message, &f)) {
         if (!all)
             all = json_object_new_object();
         if (!json_object_object_get_ex(all, f.key, NULL))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ring.h"
 #include "umd-tool.h"
@@ -11,7 +12,13 @@
 bool log_ring_read(struct log_ring *ring, const char *path)
 {
     umdErrorDetail unused;
+    struct stat st;
 
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a pipe would be waited for, and keeps no ring */
+        *ring = (struct log_ring){ 0 };
+        tool_say("%s is no file; name the file of UMD_EMERGENCY_FILE", path);
+        return false;
+    }
     *ring = (struct log_ring){ .path = path, .slots = calloc(UMD_EMERGENCY_SLOTS, sizeof(*ring->slots)) };
     if (!ring->slots) {
         tool_say("out of memory");

@@ -240,7 +240,7 @@ const struct log_rec *log_set_follow(struct log_set *set, const volatile int *st
             continue;
         if (!wait)
             return NULL;
-        fflush(stdout);
+        tool_flush();
         if (ferror(stdout))
             return NULL;
         if (!*stop)

@@ -126,7 +126,7 @@ static void take_advice(struct story *s, const char *message)
     bool told = false;
     umdFigure f;
 
-    while (umdFigureNext(&message, &f)) {
+    while (log_figure_next(&message, &f)) {
         if (!strcmp(f.key, "action")) {
             for (a.action = UMD_ACTION_NONE; a.action < UMD_ACTION_ABORT && strcmp(f.text, umd_action_word(a.action)) != 0; a.action++)
                 ;
