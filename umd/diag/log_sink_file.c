@@ -342,6 +342,17 @@ static bool vanished(const struct umd_log_sink *s)
     return !s->may_block && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
 }
 
+static bool wants_next(const struct umd_log_sink *s)
+{
+    return s->fd >= 0 && s->written_B && !s->torn && !s->may_block && (over_size(s, s->used) || period_now() != s->period);
+}
+
+/* There is no file to write to, and it is too soon to try again for one. */
+static bool waits(const struct umd_log_sink *s)
+{
+    return s->failing && !is_console(s) && umd_sys()->mono_ns() < s->retry_ns && (s->fd < 0 || wants_next(s));
+}
+
 static int make_ready(struct umd_log_sink *s)
 {
     const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(umd_log_sink_id_of(s));
@@ -352,11 +363,11 @@ static int make_ready(struct umd_log_sink *s)
         s->may_block = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode); /* the program may have put another file there */
         return 0;
     }
-    bool next = s->fd >= 0 && s->written_B && !s->torn && !s->may_block && (over_size(s, s->used) || period_now() != s->period);
+    bool next = wants_next(s);
     if (s->fd >= 0 && vanished(s))
         close_fd(s);
     if (s->fd < 0 || next)
-        err = s->failing && umd_sys()->mono_ns() < s->retry_ns ? s->err : umd_log_sink_open(s);
+        err = umd_log_sink_open(s);
     if (next && (err == EMFILE || err == ENFILE)) { /* not one more: then the old one first */
         close_fd(s);
         err = umd_log_sink_open(s);
@@ -377,8 +388,6 @@ static void fail(struct umd_log_sink *s, int err)
     s->failing = s->warned = true;
     s->err = err;
     s->retry_ns = umd_sys()->mono_ns() + RETRY_NS;
-    if (err == EFBIG && s->written_B) /* at the limit of file size: the next one may be written */
-        close_fd(s);
 }
 
 static void works_again(struct umd_log_sink *s)
@@ -393,26 +402,65 @@ static void works_again(struct umd_log_sink *s)
     umd_log_sink_add(s, &line);
 }
 
-void umd_log_sink_flush(struct umd_log_sink *s)
+static int put_out(struct umd_log_sink *s, size_t *put_out)
 {
     const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(umd_log_sink_id_of(s));
+    int err = make_ready(s);
+
+    if (err || !s->used)
+        return err;
+    if (kind->seal && !s->torn)
+        kind->seal(s);
+    return umd_log_sink_write(s, s->buf, s->used, put_out);
+}
+
+static void take_off(struct umd_log_sink *s, size_t n)
+{
+    memmove(s->buf, s->buf + n, s->used - n);
+    s->used -= n;
+}
+
+static const char *last_line_end(const struct umd_log_sink *s, size_t n)
+{
+    return umd_log_sink_kind_of(umd_log_sink_id_of(s))->seal ? NULL : memrchr(s->buf, '\n', n);
+}
+
+/*
+ * The file is at the process's limit of size. The next one takes what is left, from the begin of the line or block that did not fit, and so on while
+ * a file takes a line at least.
+ */
+static int put_in_next(struct umd_log_sink *s, size_t *put)
+{
+    int err;
+
+    do {
+        const char *end = last_line_end(s, *put);
+        if (end) {
+            take_off(s, (size_t)(end - s->buf) + 1);
+            s->torn = false;
+        }
+        *put = 0;
+        close_fd(s);
+        err = put_out(s, put);
+    } while (err == EFBIG && last_line_end(s, *put));
+    return err;
+}
+
+void umd_log_sink_flush(struct umd_log_sink *s)
+{
     int saved = errno;
     size_t put = 0;
 
-    if (!s->used)
+    if (!s->used || waits(s))
         return;
-    int err = make_ready(s);
-    if (!err && s->used) {
-        if (kind->seal && !s->torn)
-            kind->seal(s);
-        err = umd_log_sink_write(s, s->buf, s->used, &put);
-    }
+    int err = put_out(s, &put);
+    if (err == EFBIG && s->written_B && !s->may_block && !is_console(s))
+        err = put_in_next(s, &put);
     if (err) {
         if (put) { /* the rest follows where this ended */
-            memmove(s->buf, s->buf + put, s->used - put);
-            s->used -= put;
+            take_off(s, put);
             s->torn = true;
-            s->full = kind->seal != NULL; /* a block that is out in part takes no more */
+            s->full = umd_log_sink_kind_of(umd_log_sink_id_of(s))->seal != NULL; /* a block that is out in part takes no more */
         }
         fail(s, err);
     } else {
