@@ -21,6 +21,7 @@ static const struct { umdStatus code; const char *name; } fault_codes[] = {
     [PETREL_FAULT_PACKET] = {UMD_ERR_HW_PACKET, "packet"},
     [PETREL_FAULT_RESOURCES] = {UMD_ERR_HW_PACKET, "resources"},
     [PETREL_FAULT_ECC] = {UMD_ERR_HW_ECC_UNCORRECTED, "ecc"},
+    [PETREL_FAULT_HOST_MEMORY] = {UMD_ERR_HW_HOST_MEMORY, "host_memory"},
 };
 
 void petrel_ban_locked(struct petrel_job *guilty, struct petrel_after *after)
@@ -110,7 +111,8 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
         umd_figures_append(more, sizeof(more), "compiler_trap=1");
     }
     const char *kind = fault < sizeof(fault_codes) / sizeof(fault_codes[0]) ? fault_codes[fault].name : "unknown";
-    PETREL_RAISE(&job->record, job->context_id, (umdRecordId){0}, code,
+    const umdRecordId cause = fault == PETREL_FAULT_HOST_MEMORY && event->fault_data ? umd_record_id(event->fault_data) : (umdRecordId){0};
+    PETREL_RAISE(&job->record, job->context_id, cause, code,
                  "ring=%u queue=%" PRIu64 " job=%" PRIu64 " cmdbuf=%" PRIu64 " fault=%s va=0x%" PRIx64 " access=%s pc=0x%" PRIx64
                  " lane=%u warp=%u cu=%u wg=%" PRIu64 " data=0x%" PRIx64 " elapsed_ns=%" PRIu64 " submit_ns=%" PRIu64 " start_ns=%" PRIu64
                  " progress_ns=%" PRIu64 " progress=%" PRIu64 " instr_since_progress=%" PRIu64 " %s",

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "cu_priv.h"
+#include "fault_plan.h"
+#include "record.h"
 #include "sys.h"
+
+UMD_LOG_MODULE("hw.cu.code");
 
 #define UOP_ALIGN 64u
 
@@ -26,6 +30,28 @@ void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg)
                                        .reconv = CU_RECONV_NONE, .lat = 1 };
 }
 
+/* NULL: no host memory. The record of that goes to the driver, by its number in the fault. */
+static struct cu_region *region_alloc(struct hw_cu_array *a, uint64_t uops_B)
+{
+    umdErrorDetail detail;
+
+    umd_record_scope_begin(); /* stepped: a caller's thread, whose record is none of this */
+    struct umd_fault_hit hit;
+    struct cu_region *rg = NULL;
+    if (umd_fault(UMD_FAULT_HW_CU_MEMORY, (struct umd_fault_where){ 0 }, &hit))
+        (void)UMD_FAIL(UMD_ERR_MEM_HOST_ALLOC_FAILED, "size_B=%" PRIu64, uops_B);
+    else
+        rg = umd_alloc(sizeof(*rg));
+    if (rg && !(rg->uops_mem = umd_alloc(uops_B))) {
+        umd_free(rg);
+        rg = NULL;
+    }
+    if (!rg)
+        a->memory_record = umd_record_export(&detail) ? detail.id.seq : 0;
+    umd_record_scope_end();
+    return rg;
+}
+
 struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t va, uint64_t size_B)
 {
     struct cu_region *rg = region_find(a, root, va);
@@ -33,14 +59,9 @@ struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t v
     if (rg)
         return rg;
     size_B = (size_B + 1) & ~1ull;
-    rg = umd_alloc(sizeof(*rg));
+    rg = region_alloc(a, (size_B / 2 + 1) * sizeof(struct cu_uop) + UOP_ALIGN);
     if (!rg)
         return NULL;
-    rg->uops_mem = umd_alloc((size_B / 2 + 1) * sizeof(struct cu_uop) + UOP_ALIGN);
-    if (!rg->uops_mem) {
-        umd_free(rg);
-        return NULL;
-    }
     rg->uops = (struct cu_uop *)(((uintptr_t)rg->uops_mem + UOP_ALIGN - 1) & ~(uintptr_t)(UOP_ALIGN - 1));
     rg->root = root;
     rg->va = va;
@@ -155,13 +176,13 @@ const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region
         fault = fetch_half(a, a->root, va, &half);
         if (!fault) {
             rg = cu_region_get(a, a->root, page, PETREL_PAGE_SIZE);
-            fault = rg ? 0 : PETREL_FAULT_RESOURCES;
+            fault = rg ? 0 : PETREL_FAULT_HOST_MEMORY;
         }
         if (fault) {
             struct cu_uop nowhere = { .step = 2 };
 
             w->rg = &(struct cu_region){ .va = va, .uops = &nowhere };
-            cu_fault(w, &nowhere, fault, PETREL_ACCESS_EXEC, va, cu_first_lane(w->mask), 0);
+            cu_fault(w, &nowhere, fault, PETREL_ACCESS_EXEC, va, cu_first_lane(w->mask), fault == PETREL_FAULT_HOST_MEMORY ? a->memory_record : 0);
             w->rg = NULL;
             return NULL;
         }

@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "cu_priv.h"
+#include "record.h"
 #include "sys.h"
+
+UMD_LOG_MODULE("hw.cu.converge");
 
 #define MAX_INSTRUCTIONS 65536u
 #define UNSET UINT32_MAX
@@ -135,13 +138,9 @@ struct postdom {
 
 static bool postdom_alloc(struct postdom *p, uint32_t nodes)
 {
-    p->first = umd_alloc((nodes + 1) * sizeof(uint32_t));
-    p->pred = umd_alloc(2 * (uint64_t)nodes * sizeof(uint32_t));
-    p->order = umd_alloc(nodes * sizeof(uint32_t));
-    p->number = umd_alloc(nodes * sizeof(uint32_t));
-    p->idom = umd_alloc(nodes * sizeof(uint32_t));
-    p->cursor = umd_alloc((nodes + 1) * sizeof(uint32_t));
-    return p->first && p->pred && p->order && p->number && p->idom && p->cursor;
+    return (p->first = umd_alloc((nodes + 1) * sizeof(uint32_t))) && (p->pred = umd_alloc(2 * (uint64_t)nodes * sizeof(uint32_t))) &&
+           (p->order = umd_alloc(nodes * sizeof(uint32_t))) && (p->number = umd_alloc(nodes * sizeof(uint32_t))) &&
+           (p->idom = umd_alloc(nodes * sizeof(uint32_t))) && (p->cursor = umd_alloc((nodes + 1) * sizeof(uint32_t)));
 }
 
 static void postdom_free(struct postdom *p)
@@ -258,16 +257,32 @@ static void publish(const struct graph *g, const struct postdom *p)
     }
 }
 
+static void slower(void)
+{
+    UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "where paths part they go on by lowest address, which is slower and not wrong");
+}
+
+static bool graph_alloc(struct graph *g, uint64_t halves)
+{
+    return (g->node_of = umd_alloc(halves * sizeof(uint32_t))) && (g->index = umd_alloc(halves * sizeof(uint32_t))) &&
+           (g->succ = umd_alloc(halves * sizeof(*g->succ))) && (g->stack = umd_alloc((halves + 1) * sizeof(uint32_t))) &&
+           (g->calls = umd_alloc(halves * sizeof(uint32_t)));
+}
+
 static void analyse_one(struct graph *g, uint32_t entry)
 {
     struct postdom p = { 0 };
 
     discover(g, entry);
-    if (g->count <= MAX_INSTRUCTIONS && postdom_alloc(&p, g->count + 1)) {
-        build_predecessors(g, &p);
-        number_nodes(g, &p);
-        solve(g, &p);
-        publish(g, &p);
+    if (g->count <= MAX_INSTRUCTIONS) {
+        if (postdom_alloc(&p, g->count + 1)) {
+            build_predecessors(g, &p);
+            number_nodes(g, &p);
+            solve(g, &p);
+            publish(g, &p);
+        } else {
+            slower();
+        }
     }
     postdom_free(&p);
     for (uint32_t n = 0; n < g->count; n++)
@@ -281,17 +296,16 @@ void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t 
 
     if (entry >= halves || rg->uops[entry].flags & CU_UOP_ENTRY)
         return;
-    g.node_of = umd_alloc(halves * sizeof(uint32_t));
-    g.index = umd_alloc(halves * sizeof(uint32_t));
-    g.succ = umd_alloc(halves * sizeof(*g.succ));
-    g.stack = umd_alloc((halves + 1) * sizeof(uint32_t));
-    g.calls = umd_alloc(halves * sizeof(uint32_t));
-    if (g.node_of && g.index && g.succ && g.stack && g.calls) {
+    umd_record_scope_begin(); /* stepped: a caller's thread, whose record is none of this */
+    if (graph_alloc(&g, halves)) {
         memset(g.node_of, 0xff, halves * sizeof(uint32_t));
         push_call(&g, rg->va + 2ull * entry);
-        while (g.call_count) /* without memory for this, paths fall back to lowest pc: slower, not wrong */
+        while (g.call_count)
             analyse_one(&g, g.calls[--g.call_count]);
+    } else {
+        slower();
     }
+    umd_record_scope_end();
     umd_free(g.node_of);
     umd_free(g.index);
     umd_free(g.succ);

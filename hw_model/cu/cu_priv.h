@@ -157,6 +157,7 @@ struct hw_cu_array {
     struct cu_tags l2;
     struct cu_region *regions;
     struct cu_region *code;       /**< of the dispatch */
+    uint64_t memory_record;       /**< number of the record of the last region that found no host memory; 0: it is not known */
     struct petrel_dispatch d;
     uint64_t root;
     struct hw_cu_sabotage sabotage;
@@ -183,6 +184,7 @@ void cu_exec_force_base(bool on);
 /* code.c */
 /** Micro-op at va, analysed and ready to run; NULL: faulted, with the fault raised on w (va, EXEC). */
 const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region **rg_out);
+/* NULL: no host memory, see memory_record. */
 struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t va, uint64_t size_B);
 void cu_regions_drop(struct hw_cu_array *a);
 void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg);

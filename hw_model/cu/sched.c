@@ -82,9 +82,7 @@ static bool cu_create(struct hw_cu_array *a, uint32_t index, struct cu_warp *war
         warps[i].cu = cu;
         warps[i].slot = i;
     }
-    cu->groups = umd_alloc(c->warps_per_cu * sizeof(*cu->groups));
-    cu->local = umd_alloc(c->local_B + 8u);
-    return cu->groups && cu->local && tags_create(&cu->l1, c->l1_B);
+    return (cu->groups = umd_alloc(c->warps_per_cu * sizeof(*cu->groups))) && (cu->local = umd_alloc(c->local_B + 8u)) && tags_create(&cu->l1, c->l1_B);
 }
 
 umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_array **cus_out)
@@ -102,9 +100,8 @@ umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_arr
     a->config.dram_B_per_clk = at_least_one(config->dram_B_per_clk);
     pick_handlers(a);
     set_latencies(a);
-    a->cus = umd_alloc(config->cu_count * sizeof(*a->cus));
-    a->warps_mem = umd_alloc((uint64_t)config->cu_count * config->warps_per_cu * sizeof(struct cu_warp) + BATCH_ALIGN);
-    ok = a->cus && a->warps_mem && tags_create(&a->l2, config->l2_B);
+    ok = (a->cus = umd_alloc(config->cu_count * sizeof(*a->cus))) &&
+         (a->warps_mem = umd_alloc((uint64_t)config->cu_count * config->warps_per_cu * sizeof(struct cu_warp) + BATCH_ALIGN)) && tags_create(&a->l2, config->l2_B);
     warps = (struct cu_warp *)(((uintptr_t)a->warps_mem + BATCH_ALIGN - 1) & ~(uintptr_t)(BATCH_ALIGN - 1));
     for (uint32_t i = 0; ok && i < config->cu_count; i++)
         ok = cu_create(a, i, warps + (uint64_t)i * config->warps_per_cu);
@@ -370,9 +367,9 @@ static bool load_code(struct hw_cu_array *a, struct hw_cu_fault *fault_out)
             cu_converge_function(a, a->code, (uint32_t)((d->entry_va - a->code->va) / 2));
             return true;
         }
-        fault = PETREL_FAULT_RESOURCES;
+        fault = PETREL_FAULT_HOST_MEMORY;
     }
-    *fault_out = (struct hw_cu_fault){ .fault = fault, .va = d->entry_va, .pc = d->entry_va,
+    *fault_out = (struct hw_cu_fault){ .fault = fault, .va = d->entry_va, .pc = d->entry_va, .data = fault == PETREL_FAULT_HOST_MEMORY ? a->memory_record : 0,
                                        .info = PETREL_FAULT_INFO(PETREL_ACCESS_EXEC, 0, 0, 0) };
     return false;
 }

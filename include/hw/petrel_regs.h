@@ -81,6 +81,7 @@ enum petrel_fault {
     PETREL_FAULT_PACKET,       /* malformed, unknown or forbidden packet */
     PETREL_FAULT_RESOURCES,    /* workgroup does not fit on a compute unit */
     PETREL_FAULT_ECC,          /* uncorrectable memory error */
+    PETREL_FAULT_HOST_MEMORY,  /* the model has no host memory for the work: FAULT_DATA is the number of the record that says so, 0: unknown */
 };
 /* FAULT_DATA of PETREL_FAULT_TRAP. */
 #define PETREL_TRAP_EBREAK 0x10000u           /* ebreak */

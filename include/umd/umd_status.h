@@ -297,6 +297,8 @@ typedef enum umdStatus {
     UMD_ERR_HW_EVENTS_DROPPED = -4022,
     /** Provisional. An atomic went to memory that cannot do it, behind the link say. Place the memory on the device; see address and pc. */
     UMD_ERR_HW_ATOMIC_UNSUPPORTED = -4023,
+    /** The host had no memory left for the simulated device to run the job. Free host memory and rebuild the context; the cause has the size that was wanted. Neither kernel nor arguments are to blame. */
+    UMD_ERR_HW_HOST_MEMORY = -4024,
     /** The device no longer answers on the bus: reads return all ones. Destroy everything on it; restart on another device, and check link and power. */
     UMD_ERR_DEV_LOST_OFF_BUS = -4100,
     /** A reset did not bring the device back. Destroy everything on it; power-cycle the node. */

@@ -68,6 +68,20 @@ CODE_CASE(UMD_ERR_HW_TRAP)
     stops(run, &(struct stopped){ .kernel = "trap", .a = 77, .figure = "data=0x4d", .second = "trap=petrel_trap" });
 }
 
+/* The model's own want is nobody's packet and no kernel's mistake. */
+CODE_CASE(UMD_ERR_HW_HOST_MEMORY)
+{
+    struct fx *f = code_up(run);
+    umdDevicePtr p = fx_alloc(f, 4096);
+
+    assert_ok(umd_fault_plan_set("hw.cu.memory=1*fail"));
+    assert_ok(fx_launch(f->stream, fx_kernel(f, "axpy"), &(struct fx_args){ p, p, 1, 32 }, 1));
+    provokes(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE), "fault=host_memory");
+    umdErrorDetail d = fx_detail();
+    assert_true(fx_caused_by(&d, UMD_ERR_MEM_HOST_ALLOC_FAILED));
+    assert_ok(umd_fault_plan_set(NULL));
+}
+
 CODE_CASE(UMD_ERR_HW_MISALIGNED)
 {
     stops(run, &(struct stopped){ .own = "odd_atomic", .a = 1, .figure = "fault=misaligned", .second = "access=atomic" });

@@ -99,7 +99,20 @@ static umdStatus whole(const char *faults, bool stepped)
     return st;
 }
 
-static void each_in_turn(const char *site, bool stepped, uint32_t hits)
+/* Host memory is what was wanting, in the record or as its cause; whatever call or job it was that met it. */
+static bool is_want_of_memory(umdErrorDetail d)
+{
+    for (int depth = 0; depth < 8; depth++) {
+        if (d.code == UMD_ERR_MEM_HOST_ALLOC_FAILED || d.origin_code == UMD_ERR_MEM_HOST_ALLOC_FAILED)
+            return true;
+        if (!d.cause.seq || umdGetErrorDetailById(d.cause, &d) != UMD_SUCCESS)
+            return false;
+    }
+    return false;
+}
+
+/* attr: "nth" refuses one, "space" all that come after so many. */
+static void each_in_turn(const char *site, const char *attr, bool stepped, uint32_t hits)
 {
     uint64_t bytes0, blocks0, bytes, blocks;
     uint32_t failures = 0, k;
@@ -109,7 +122,7 @@ static void each_in_turn(const char *site, bool stepped, uint32_t hits)
     umd_alloc_live(&bytes0, &blocks0);
     const uint64_t swallowed = swallowed_now();
     for (k = 1; k <= hits; k++) {
-        snprintf(spec, sizeof(spec), "%s[nth=%u]=fail", site, k);
+        snprintf(spec, sizeof(spec), "%s[%s=%u]=fail", site, attr, k);
         umdStatus st = whole(spec, stepped);
         if (umdFailed(st)) {
             umdErrorDetail d = { .size_B = sizeof(d) };
@@ -118,6 +131,8 @@ static void each_in_turn(const char *site, bool stepped, uint32_t hits)
                 fail_msg("%s hit %u: the call returned %s, the detail says %s", site, k, umdStatusName(st), umdStatusName((umdStatus)d.code));
             if (st == UMD_ERR_INTERNAL || st == UMD_ERR_INTERNAL_CODE)
                 fail_msg("%s hit %u: %s of %s", site, k, umdStatusName(st), d.func);
+            if (!strcmp(site, "sys.alloc") && !is_want_of_memory(d))
+                fail_msg("%s hit %u: %s does not tell of want of memory", site, k, umdStatusName(st));
             failures++;
         } else {
             assert_int_equal(st, UMD_SUCCESS);
@@ -137,25 +152,31 @@ static void each_in_turn(const char *site, bool stepped, uint32_t hits)
 static void test_alloc(void **state)
 {
     (void)state;
-    each_in_turn("sys.alloc", true, ALLOCS);
+    each_in_turn("sys.alloc", "nth", true, ALLOCS);
+}
+
+static void test_no_more_alloc(void **state)
+{
+    (void)state;
+    each_in_turn("sys.alloc", "space", true, ALLOCS);
 }
 
 static void test_mmap(void **state)
 {
     (void)state;
-    each_in_turn("sys.mmap", true, OTHERS);
+    each_in_turn("sys.mmap", "nth", true, OTHERS);
 }
 
 static void test_open(void **state)
 {
     (void)state;
-    each_in_turn("sys.open", true, OTHERS);
+    each_in_turn("sys.open", "nth", true, OTHERS);
 }
 
 static void test_thread(void **state)
 {
     (void)state;
-    each_in_turn("sys.thread.create", false, OTHERS);
+    each_in_turn("sys.thread.create", "nth", false, OTHERS);
 }
 
 /* The first call of a child says that it is one, at once; the parent goes on. */
@@ -311,7 +332,7 @@ static void test_races(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alloc), cmocka_unit_test(test_mmap), cmocka_unit_test(test_open), cmocka_unit_test(test_thread),
+        cmocka_unit_test(test_alloc), cmocka_unit_test(test_no_more_alloc), cmocka_unit_test(test_mmap), cmocka_unit_test(test_open), cmocka_unit_test(test_thread),
         cmocka_unit_test(test_fork), cmocka_unit_test(test_signals), cmocka_unit_test(test_races),
     };
 

@@ -102,6 +102,8 @@ UMD_API umdStatus umd_record_hop(umdLogModule *module, const char *func, const c
 UMD_API void umd_record_absorb(const umdLogSite *site, umdStatus st, const char *why);
 /** Id of the thread's open record (seq 0: none), which stays open. */
 UMD_API umdRecordId umd_record_current(void);
+/** The id of this process's record of that number, for who was given the number alone. */
+UMD_API umdRecordId umd_record_id(uint64_t seq);
 /** As umd_record_current, or the id of the record that a public call of ours inside this one has just delivered: a raise that follows names it. */
 UMD_API umdRecordId umd_record_take_cause(void);
 /**

@@ -49,12 +49,14 @@ static uint32_t host_boot(void)
 
 __attribute__((constructor(102))) static void boot_init(void) { atomic_store(&boot, host_boot()); }
 
+umdRecordId umd_record_id(uint64_t seq)
+{
+    return (umdRecordId){ .boot = atomic_load_explicit(&boot, memory_order_relaxed), .pid = umd_sys()->pid(), .seq = seq };
+}
+
 umdRecordId umd_record_id_next(void)
 {
-    return (umdRecordId){
-        .boot = atomic_load_explicit(&boot, memory_order_relaxed), .pid = umd_sys()->pid(),
-        .seq = atomic_fetch_add_explicit(&next_seq, 1, memory_order_relaxed),
-    };
+    return umd_record_id(atomic_fetch_add_explicit(&next_seq, 1, memory_order_relaxed));
 }
 
 /* ---- Records ---- */
