@@ -598,6 +598,19 @@ static void add_times(umdErrorDetail *d, const struct drm_petrel_wait *w)
                (uint64_t)w->progress_ns);
 }
 
+/* The event of the same failure has been here, which knows more of it than the fence does. True: *d is as complete. */
+static bool completed_before(umdErrorDetail *d)
+{
+    umdErrorDetail known = { .size_B = sizeof(known) };
+    const size_t n = strlen(d->figures);
+
+    if (umdGetErrorDetailById(d->id, &known) != UMD_SUCCESS || strncmp(known.figures, d->figures, n) != 0 || !known.figures[n])
+        return false;
+    memcpy(d->figures, known.figures, sizeof(d->figures));
+    memcpy(d->text, known.text, sizeof(d->text));
+    return true;
+}
+
 /* The fence's own record, completed with what the stream knows. */
 static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *w, umdErrorDetail *d, bool for_event)
 {
@@ -607,10 +620,12 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
 
     if (umd_stream_find_job(s, 0, point, &job))
         sc.job = &job;
-    const umdErrorDetail before = *d;
+    if (!completed_before(d)) {
+        const umdErrorDetail before = *d;
+        complete(d, &sc);
+        note_completed("failure", &before, d, w->job_id);
+    }
     add_times(d, w);
-    complete(d, &sc);
-    note_completed("failure", &before, d, w->job_id);
     umd_mutex_lock(&s->ctx->dev->state_lock);
     if (is_context_failure(d->code) && umd_context_set_failed_locked(s->ctx, d))
         atomic_store(&s->ctx->failed_unread, false);

@@ -156,6 +156,41 @@ static void one_first_cause_for_all(void **state)
     assert_int_equal(first_of_device(f), a.want);
 }
 
+struct waiter { struct fx *f; bool whole; };
+
+/* By the kernel's source line, which the fence alone does not know. */
+static void *wait_and_look(void *arg)
+{
+    struct waiter *w = arg;
+
+    w->whole = umdStreamSynchronize(w->f->stream, UMD_TIMEOUT_INFINITE) == UMD_ERR_HW_PAGE_FAULT && strstr(fx_detail().figures, "source=");
+    return NULL;
+}
+
+/* All who wait for one stream are told the whole story, and none of them takes a part of it away from the others. */
+static void waiters_are_told_the_same(void **state)
+{
+    struct fx *f = *state;
+    struct waiter w[4] = { { .f = f }, { .f = f }, { .f = f }, { .f = f } };
+    const int others = fx_stepped() ? 0 : 3;
+    umdErrorDetail d = { .size_B = sizeof(d) };
+    pthread_t t[3];
+
+    assert_ok(fx_launch(f->stream, fx_kernel(f, "poke"), &(struct fx_args){ .dst = 0x123456789000, .a = 1, .n = 1 }, 1));
+    for (int i = 0; i < others; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, wait_and_look, &w[i]), 0);
+    wait_and_look(&w[3]);
+    for (int i = 0; i < others; i++) {
+        assert_int_equal(pthread_join(t[i], NULL), 0);
+        assert_true(w[i].whole);
+    }
+    assert_true(w[3].whole);
+    assert_st(umdContextGetFirstCause(f->ctx, &d), UMD_SUCCESS);
+    assert_non_null(strstr(d.figures, "source="));
+    assert_st(umdGetErrorDetailById(d.id, &d), UMD_SUCCESS);
+    assert_non_null(strstr(d.figures, "source="));
+}
+
 struct heard_scene { _Atomic(int) calls; uint32_t errors; umdRecordId id; };
 
 static void on_failure(umdContext context, const umdErrorDetail *d, void *user)
@@ -583,6 +618,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(cancelled_by_sibling, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(one_first_cause_for_all, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(first_cause_of_a_context, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(waiters_are_told_the_same, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(resets_spent, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(one_line_each, fx_setup, fx_teardown),
         cmocka_unit_test(threads_missing),

@@ -87,6 +87,7 @@ void umd_record_note(const umdLogSite *site, const umdErrorDetail *d, ...)
     va_start(ap, d);
     vsnprintf(message, sizeof(message), site->fmt, ap);
     va_end(ap);
+    umd_record_store_put(d); /* who asks by its id knows what was added from here on */
     if (d->advice.severity >= UMD_SEVERITY_ERROR)
         umd_emergency_put(&(struct umd_emergency_note){ .module = site->module->name, .func = site->func, .file = site->file,
             .line = site->line, .lifecycle = true, .context_id = d->context_id, .record = d->id, .message = message });

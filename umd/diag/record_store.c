@@ -100,16 +100,34 @@ static umdErrorDetail *take_place_locked(umdRecordId id)
     return &store.recs[at];
 }
 
+static bool begins_with(const char *text, const char *begin) { return strncmp(text, begin, strlen(begin)) == 0; }
+
+/* What a layer has added to a record is not taken away again by a copy that was under way meanwhile. */
+static void update_locked(umdErrorDetail *at, const umdErrorDetail *rec)
+{
+    umdErrorDetail before;
+
+    umd_mutex_assert_held(&store.lock);
+    memcpy(before.figures, at->figures, sizeof(before.figures));
+    memcpy(before.text, at->text, sizeof(before.text));
+    *at = *rec;
+    if (begins_with(before.figures, rec->figures))
+        memcpy(at->figures, before.figures, sizeof(at->figures));
+    if (begins_with(before.text, rec->text))
+        memcpy(at->text, before.text, sizeof(at->text));
+}
+
 void umd_record_store_put(const umdErrorDetail *rec)
 {
     umd_mutex_lock(&store.lock);
     umdErrorDetail *at = find_locked(rec->id);
     struct pin *pin = find_pin_locked(rec->id);
-    if (!at)
-        at = take_place_locked(rec->id);
-    *at = *rec;
+    if (at)
+        update_locked(at, rec);
+    else
+        *take_place_locked(rec->id) = *rec;
     if (pin)
-        pin->rec = *rec;
+        update_locked(&pin->rec, rec);
     umd_mutex_unlock(&store.lock);
 }
 
@@ -277,7 +295,10 @@ void umd_record_store_imported(const umdErrorDetail *rec)
 {
     umd_mutex_lock(&store.lock);
     umdErrorDetail *at = find_locked(rec->id);
-    *(at ? at : take_place_locked(rec->id)) = *rec;
+    if (at)
+        update_locked(at, rec);
+    else
+        *take_place_locked(rec->id) = *rec;
     link_locked(rec);
     umd_mutex_unlock(&store.lock);
 }
