@@ -455,7 +455,9 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
             return UMD_HOP(st);
         }
         if (tries++ >= retry.count)
-            return UMD_HOP(st);
+            return UMD_FAIL_MILD(UMD_ERR_SUBMIT_RING_FULL, UMD_SEVERITY_ERROR, umd_record_take_cause(), /* what had been no more than a moment's wait */
+                                 "stream=%u queue=%u tries=%u delay_ms=%u jobs_submitted=%" PRIu64 " jobs_done=%" PRIu64, s->number, s->queue_id, tries,
+                                 retry.delay_ms, atomic_load(&s->last_point), atomic_load(&s->done_point));
         UMD_ABSORB(st, "waited for the oldest job of the queue and submitted again");
         atomic_fetch_add(&dev->ring_full_waits, 1);
         umd_record_retried(UMD_ERR_SUBMIT_RING_FULL);

@@ -68,8 +68,11 @@ CODE_CASE(UMD_ERR_SUBMIT_RING_FULL)
     umdDevicePtr p = fx_alloc(f, 4096);
 
     assert_ok(umd_fault_plan_set("kmd.ring.full=fail"));
-    provokes(umdMemset(f->stream, p, 1, 4, 4096), "max_jobs=");
+    provokes(umdMemset(f->stream, p, 1, 4, 4096), "tries=");
     assert_int_equal(umd_fault_fired(UMD_FAULT_KMD_RING_FULL), 1 + umd_status_driver_retry(run->code).count); /* as often as the table says */
+    umdErrorDetail d = fx_detail();
+    assert_int_equal(d.advice.severity, UMD_SEVERITY_ERROR); /* not what it is while the driver tries */
+    assert_true(fx_caused_by(&d, run->code));
     assert_ok(umd_fault_plan_set(NULL));
     room_cannot_be_awaited(run, f, p);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # causes.py - a training run through each fault site; is the cause that its log names, at the default level, the injected one (C12)?
-"""usage: causes.py UMD_TRAIN CARRIER
+"""usage: causes.py UMD_TRAIN CARRIER [SITE]
 The other tools are beside it. Prints each run; fails where fewer than GOAL percent are named, or another cause is."""
 import json
 import os
@@ -57,6 +57,8 @@ def judge(site, places, beside, by_name):
             named = got == {by_name[beside]["code"]} and want <= {r["code_name"] for r in records}
         else:
             named = got == want or (site["site"] == "sys.open" and got == {"the log"})  # which file it is depends on the hit
+        if not named:
+            print("\n".join(f"       {r['record']} {r['code_name']} because of {r.get('cause', '-')}: {r.get('figures', '-')}" for r in records))
         print(f"{'named' if named else 'NOT  '}  {plan:52}  {' '.join(sorted(got)) or '-'}")
         good, bad = good + named, bad + (not named)
     return good, bad
@@ -66,7 +68,7 @@ def main():
     sites = json.loads(output(os.path.join(tools, "umd-inject"), "list", "--json").stdout)
     by_name = {s["site"]: s for s in sites}
     good = bad = 0
-    for site in sites:
+    for site in [s for s in sites if s["site"] in sys.argv[3:] or not sys.argv[3:]]:
         g, b = judge(site, [1] if site["site"] in ONCE or site["site"] in BESIDE else [1, LATE], BESIDE.get(site["site"]), by_name)
         good, bad = good + g, bad + b
     print(f"{good} of {good + bad} causes named")
