@@ -47,7 +47,7 @@ static void end_tail(struct show *s)
 
     for (uint64_t i = first; s->tail && i < s->matched; i++)
         put_out(s, &s->ring[i % s->tail]);
-    for (uint64_t i = 0; i < s->tail; i++)
+    for (uint64_t i = 0; i < s->tail && i < s->matched; i++) /* the others are as they were allocated: untouched */
         log_rec_finish(&s->ring[i]);
     free(s->ring);
     s->ring = NULL;

@@ -40,18 +40,32 @@ struct stats {
     struct log_set *set;
 };
 
-static struct row *row_of(struct table *t, const char *name)
+static struct row *find(const struct table *t, const char *name, uint32_t *at_out)
 {
     uint32_t h = 2166136261u;
 
-    if (t->count >= ROWS_MAX)
-        name = "(others)";
     for (const char *s = name; *s && s < name + NAME_B - 1; s++)
         h = (h ^ (unsigned char)*s) * 16777619u;
-    for (struct row *r = t->hash[h % HASH]; r; r = r->next) {
+    *at_out = h % HASH;
+    for (struct row *r = t->hash[*at_out]; r; r = r->next) {
         if (strncmp(r->name, name, NAME_B - 1) == 0)
             return r;
     }
+    return NULL;
+}
+
+/* With very many names those that come last are counted together. */
+static struct row *row_of(struct table *t, const char *name)
+{
+    uint32_t at;
+    struct row *known = find(t, name, &at);
+
+    if (!known && t->count >= ROWS_MAX) {
+        name = "(others)";
+        known = find(t, name, &at);
+    }
+    if (known)
+        return known;
     if (t->count == t->size) {
         uint32_t size = t->size ? t->size * 2 : 64;
         struct row **grown = realloc(t->rows, size * sizeof(*grown));
@@ -64,8 +78,8 @@ static struct row *row_of(struct table *t, const char *name)
     if (!r)
         return NULL;
     snprintf(r->name, sizeof(r->name), "%s", name);
-    r->next = t->hash[h % HASH];
-    t->hash[h % HASH] = r;
+    r->next = t->hash[at];
+    t->hash[at] = r;
     t->rows[t->count++] = r;
     return r;
 }
