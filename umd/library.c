@@ -95,7 +95,8 @@ static umdStatus check_fork(void)
 {
     if (__builtin_expect(!atomic_load_explicit(&lib.forked, memory_order_relaxed), 1))
         return UMD_SUCCESS;
-    return UMD_FAIL(UMD_ERR_CTX_FORKED, "pid=%u started_by_pid=%d", umd_sys()->pid(), umd_sys_stepped() ? 1 : (int)lib.pid);
+    return UMD_FAIL_ADVISED(UMD_ERR_CTX_FORKED, umd_advice_do(UMD_ERR_CTX_FORKED, UMD_ACTION_SKIP), (umdRecordId){ 0 },
+                            "pid=%u started_by_pid=%d", umd_sys()->pid(), umd_sys_stepped() ? 1 : (int)lib.pid);
 }
 
 /* Stepped: virtual time and the device's work are the one thread's, and nothing guards them. */

@@ -341,8 +341,8 @@ umdStatus umdModuleGetKernel(umdModule module, const char *name, umdKernel *kern
 
 /* ---- Program counters ---- */
 
-/* The function symbol that covers an offset. */
-static void find_function(Elf *elf, uint64_t offset, struct umd_location *out)
+/* The function symbol that covers an offset. Value: where it begins; 0: there is none. */
+static uint64_t find_function(Elf *elf, uint64_t offset, struct umd_location *out)
 {
     for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
         GElf_Shdr sh;
@@ -357,12 +357,37 @@ static void find_function(Elf *elf, uint64_t offset, struct umd_location *out)
             const char *name = elf_strptr(elf, sh.sh_link, sym.st_name);
             if (name)
                 snprintf(out->function, sizeof(out->function), "%s", name);
-            return;
+            return sym.st_value;
         }
     }
+    return 0;
 }
 
-static void find_line(Elf *elf, uint64_t offset, struct umd_location *out)
+/* The line of the code there. What the compiler gives none (line 0: it is of several, or of none) has that of the code before it in the function. */
+static Dwarf_Line *line_at(Dwarf_Die *cu, uint64_t begin, uint64_t offset)
+{
+    Dwarf_Lines *lines;
+    Dwarf_Line *found = NULL;
+    size_t count;
+
+    if (dwarf_getsrclines(cu, &lines, &count) != 0)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        Dwarf_Line *line = dwarf_onesrcline(lines, i);
+        Dwarf_Addr at;
+        bool end = true;
+        int number = 0;
+        if (!line || dwarf_lineaddr(line, &at) || at > offset)
+            break; /* they are in order */
+        if (dwarf_lineendsequence(line, &end) || end || at < begin)
+            found = NULL;
+        else if (dwarf_lineno(line, &number) == 0 && number > 0)
+            found = line;
+    }
+    return found;
+}
+
+static void find_line(Elf *elf, uint64_t begin, uint64_t offset, struct umd_location *out)
 {
     Dwarf *dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
     Dwarf_CU *cu = NULL;
@@ -372,7 +397,7 @@ static void find_line(Elf *elf, uint64_t offset, struct umd_location *out)
     while (dw && dwarf_get_units(dw, cu, &cu, NULL, &type, &die, NULL) == 0) {
         if (dwarf_haspc(&die, offset) != 1)
             continue;
-        Dwarf_Line *line = dwarf_getsrc_die(&die, offset);
+        Dwarf_Line *line = line_at(&die, begin, offset);
         const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
         int number = 0;
         if (!file || dwarf_lineno(line, &number) || number <= 0)
@@ -410,8 +435,7 @@ bool umd_module_locate(struct umd_context *ctx, uint64_t pc, struct umd_location
     elf_version(EV_CURRENT);
     Elf *elf = elf_memory((char *)m->image, m->image_B);
     if (elf) {
-        find_function(elf, out->offset, out);
-        find_line(elf, out->offset, out);
+        find_line(elf, find_function(elf, out->offset, out), out->offset, out);
         elf_end(elf);
     }
     umd_object_put(&m->obj);

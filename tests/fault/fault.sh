@@ -81,6 +81,8 @@ hang)
     run 3 --faults 'hw.cu.hang[nth=20]=fire'
     stopped UMD_ERR_HW_HANG mlp_grad_weights1
     says err 'step [23] of 3' '^  record +[0-9a-f]{8}:[0-9]+:[0-9]+; run again with --log FILE'
+    run 3 --faults 'hw.cu.hang[nth=5]=fire' # where it stands the compiler gives no line (0): that of the code before it counts
+    stopped UMD_ERR_HW_HANG mlp_score
     run 3 --faults 'hw.cu.hang[nth=20]=fire' --log log
     says err '^  record +[0-9a-f]{8}:[0-9]+:[0-9]+ in the log log$'
     id=$(sed -n 's/^  record \([^ ]*\) .*/\1/p' err) # one spelling: the id finds each line that names it

@@ -14,7 +14,7 @@
 #include "bench.h"
 #include "umd-tool.h"
 
-enum { SETTINGS = 3, ROUNDS_MAX = 1000 };
+enum { OFF, USUAL, INFO_FILE, DEBUG_FILE, TRACE_FILE, SETTINGS, ROUNDS_MAX = 1000 };
 extern char **environ;
 
 static double now_s(void)
@@ -93,14 +93,14 @@ static bool find_program(const struct bench_options *o, char *path, size_t size)
 }
 
 /* One round: a run with each setting, the first of which changes from round to round, so that a drift of the machine's speed favours none. */
-static bool run_round(const char *program, uint32_t round, char *const *const settings[SETTINGS], const char *trace_path, struct run_cost cost[SETTINGS])
+static bool run_round(const char *program, uint32_t round, char *const *const settings[SETTINGS], const char *file, struct run_cost cost[SETTINGS])
 {
     for (uint32_t i = 0; i < SETTINGS; i++) {
         const uint32_t s = (round + i) % SETTINGS;
         char **env = environment(settings[s]);
         const bool ok = env && run_once(program, env, &cost[s]);
         free(env);
-        (void)unlink(trace_path);
+        (void)unlink(file);
         if (!ok)
             return false;
     }
@@ -113,7 +113,7 @@ static double percent_more(struct run_cost (*rounds)[SETTINGS], uint32_t n, int 
     static double more[ROUNDS_MAX];
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct run_cost *with = &rounds[i][setting], *without = &rounds[i][0];
+        const struct run_cost *with = &rounds[i][setting], *without = &rounds[i][OFF];
         more[i] = ((cpu ? with->cpu_s / without->cpu_s : with->wall_s / without->wall_s) - 1) * 100;
     }
     return median(more, n);
@@ -124,32 +124,46 @@ static double median_wall(struct run_cost (*rounds)[SETTINGS], uint32_t n)
     static double wall[ROUNDS_MAX];
 
     for (uint32_t i = 0; i < n; i++)
-        wall[i] = rounds[i][0].wall_s;
+        wall[i] = rounds[i][OFF].wall_s;
     return median(wall, n);
+}
+
+static void report(struct bench_report *r, struct run_cost (*rounds)[SETTINGS], uint32_t n)
+{
+    static const struct { const char *wall, *cpu; double goal; } rows[SETTINGS] = { /* goal 0: none */
+        [USUAL] = { "train_default_log", "train_default_log_cpu", 1 },
+        [INFO_FILE] = { "train_info_to_file", "train_info_to_file_cpu", 0 },
+        [DEBUG_FILE] = { "train_debug_to_file", "train_debug_to_file_cpu", 0 },
+        [TRACE_FILE] = { "train_trace_to_file", "train_trace_to_file_cpu", 15 },
+    };
+
+    bench_add(r, (struct bench_figure){ "train_log_off", "s", median_wall(rounds, n), NULL, 0, BENCH_NO_GOAL, 0 });
+    for (int s = USUAL; s < SETTINGS; s++) {
+        bench_add(r, (struct bench_figure){ rows[s].wall, "% wall", percent_more(rounds, n, s, false), NULL, 0,
+                                            rows[s].goal > 0 ? BENCH_AT_MOST : BENCH_NO_GOAL, rows[s].goal });
+        bench_add(r, (struct bench_figure){ rows[s].cpu, "% cpu", percent_more(rounds, n, s, true), NULL, 0, BENCH_NO_GOAL, 0 });
+    }
 }
 
 int bench_log_train(const struct bench_options *o, struct bench_report *r)
 {
-    char program[PATH_MAX], trace[PATH_MAX + 32];
+    char program[PATH_MAX], file[PATH_MAX + 32];
 
     if (!find_program(o, program, sizeof(program))) {
         tool_say("umd-train is not beside umd-bench; build it, or install both");
         return EXIT_ENVIRONMENT;
     }
-    snprintf(trace, sizeof(trace), "UMD_LOG_FILE=%s/umd-bench-trace.%ld", o->dir, (long)getpid());
+    snprintf(file, sizeof(file), "UMD_LOG_FILE=%s/umd-bench-log.%ld", o->dir, (long)getpid());
+    const char *path = file + strlen("UMD_LOG_FILE=");
     char *const off[] = { "UMD_LOG_LEVEL=off", "UMD_LOG_CONSOLE=off", "UMD_EMERGENCY=off", NULL }, *const usual[] = { NULL };
-    char *const traced[] = { trace, "UMD_LOG_FILE_LEVEL=trace", NULL };
-    char *const *const settings[SETTINGS] = { off, usual, traced };
+    char *const info[] = { file, NULL }, *const debug[] = { file, "UMD_LOG_FILE_LEVEL=debug", NULL }, *const traced[] = { file, "UMD_LOG_FILE_LEVEL=trace", NULL };
+    char *const *const settings[SETTINGS] = { [OFF] = off, [USUAL] = usual, [INFO_FILE] = info, [DEBUG_FILE] = debug, [TRACE_FILE] = traced };
     struct run_cost warm_up[SETTINGS], (*rounds)[SETTINGS] = calloc(o->repeats, sizeof(*rounds));
-    bool ok = rounds && o->repeats <= ROUNDS_MAX && run_round(program, 0, settings, trace + strlen("UMD_LOG_FILE="), warm_up);
+    bool ok = rounds && o->repeats <= ROUNDS_MAX && run_round(program, 0, settings, path, warm_up);
     for (uint32_t i = 0; i < o->repeats && ok; i++)
-        ok = run_round(program, i, settings, trace + strlen("UMD_LOG_FILE="), rounds[i]);
+        ok = run_round(program, i, settings, path, rounds[i]);
     if (ok) {
-        bench_add(r, (struct bench_figure){ "train_log_off", "s", median_wall(rounds, o->repeats), NULL, 0, BENCH_NO_GOAL, 0 });
-        bench_add(r, (struct bench_figure){ "train_default_log", "% wall", percent_more(rounds, o->repeats, 1, false), NULL, 0, BENCH_AT_MOST, 1 });
-        bench_add(r, (struct bench_figure){ "train_default_log_cpu", "% cpu", percent_more(rounds, o->repeats, 1, true), NULL, 0, BENCH_NO_GOAL, 0 });
-        bench_add(r, (struct bench_figure){ "train_trace_to_file", "% wall", percent_more(rounds, o->repeats, 2, false), NULL, 0, BENCH_AT_MOST, 15 });
-        bench_add(r, (struct bench_figure){ "train_trace_to_file_cpu", "% cpu", percent_more(rounds, o->repeats, 2, true), NULL, 0, BENCH_NO_GOAL, 0 });
+        report(r, rounds, o->repeats);
     } else {
         tool_say("%s could not be run, or failed", program);
     }

@@ -16,7 +16,7 @@ static const struct {
     const char *text;
 } benches[] = {
     { "log", bench_log, "cost of a log call and of an API call record, and sustained rates; peers: rdtsc and spdlog's async logger" },
-    { "log-train", bench_log_train, "what logging costs umd-train mlp: by default, and TRACE to a file; peer: logging off" },
+    { "log-train", bench_log_train, "what logging costs umd-train mlp: by default, and INFO, DEBUG, TRACE to a file; peer: logging off" },
 };
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
 

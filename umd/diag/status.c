@@ -114,7 +114,7 @@ const char *umd_action_word(umdAction action) { return WORD(action_words, action
 const char *umd_action_text(umdAction action)
 {
     static const char *const text[] = {
-        [UMD_ACTION_NONE] = "nothing", [UMD_ACTION_RETRY] = "retry", [UMD_ACTION_FREE_RETRY] = "free memory, then retry",
+        [UMD_ACTION_NONE] = "nothing", [UMD_ACTION_RETRY] = "retry", [UMD_ACTION_FREE_RETRY] = "free what is short, then retry",
         [UMD_ACTION_CHANGE_ARGUMENT] = "change an argument", [UMD_ACTION_SKIP] = "skip the work",
         [UMD_ACTION_REBUILD_CONTEXT] = "rebuild the context", [UMD_ACTION_RESET_DEVICE] = "reset the device",
         [UMD_ACTION_ABORT] = "stop",

@@ -41,7 +41,7 @@ UMD_API const char *umd_status_class_text(const char *class_name);
 UMD_API const char *umd_severity_word(umdSeverity severity);
 UMD_API const char *umd_scope_word(umdScope scope);
 UMD_API const char *umd_action_word(umdAction action);
-/** What the action is, for people: "free memory, then retry". Static string, pure. */
+/** What the action is, for people: "free what is short, then retry". Static string, pure. */
 UMD_API const char *umd_action_text(umdAction action);
 
 /** The list of the public call (api_codes.toml) has the code; one without a list may return any failure of the table. Not for success. */
