@@ -47,7 +47,7 @@ static const char *const samples[] = {
     "\"code.file.path\":\"vm.c\",\"code.line.number\":120,\"petrel.context_id\":\"9\",\"petrel.code\":-4000,\"petrel.record\":\"f3f0ca53:18470:1\","
     "\"petrel.figures\":{\"job\":3},\"new\":[1,{\"a\":null}]}}",
     "# petrel log, version 0.1.0, pid 18470, opened 2026-11-29T17:54:00.669505909Z",
-    "2026-11-29T17:54:00.5Z ERROR UMD_ERR_MEM_ALLOC_FAILED: Used up. heap=vram size_B=4096 | where: call umdMemAlloc, context 3 | next: Free. (action: free memory, then "
+    "2026-11-29T17:54:00.5Z ERROR UMD_ERR_MEM_ALLOC_FAILED: Used up. heap=vram size_B=4096 | where: call umdMemAlloc, context 3 | next: Free. (action: free what is short, then "
     "retry, 3 times, 20 ms apart; largest size that fits: 2048 bytes) | "
     "record f3f0ca53:18470:4",
     "2026-11-29T17:54:00.5Z INFO  umd.stream: stream created stream=1",
