@@ -238,7 +238,8 @@ struct petrel_device {
     _Atomic(int32_t) lost_code;
     umdErrorDetail lost_record;
     enum { PETREL_DEVICE_RUN, PETREL_DEVICE_FREEZE, PETREL_DEVICE_RESET } device_phase;
-    uint64_t device_deadline_ns, reset_count, irq_lost_count, irq_overflow_count;
+    uint64_t device_deadline_ns, irq_lost_count, irq_overflow_count;
+    _Atomic(uint64_t) reset_count;  /* written under sched_lock; an event that stands for dropped ones reads it without */
     uint64_t reset_times[PETREL_RESETS_MAX];
     uint32_t ih_rptr;
     _Atomic(uint32_t) jobs_alive;   /* pending or in flight */

@@ -94,6 +94,9 @@ static umdStatus corrupt_locked(struct petrel_heap *heap, const struct petrel_bl
                                     " free_B=%" PRIu64 " total_B=%" PRIu64, heap->name, op, f->check, f->expected, f->found, b->start, b->size_B,
                                     heap->free_B, heap->size_B);
     heap->corrupt = umd_record_current();
+    umdErrorDetail detail = {.size_B = sizeof(detail)};
+    if (umdGetErrorDetailById(heap->corrupt, &detail) == UMD_SUCCESS)
+        umd_record_pin(&detail, true); /* each later allocation names it */
     return st;
 }
 
@@ -235,6 +238,10 @@ void petrel_heap_free(struct petrel_heap *heap, struct petrel_block *block)
     if (madvise(heap->cpu + block->start, block->size_B, MADV_REMOVE) != 0)
         memset(heap->cpu + block->start, 0, block->size_B);
     umd_mutex_lock(&heap->lock);
+    if (heap->corrupt.seq) { /* found out meanwhile, by another's call: the list is left alone */
+        umd_mutex_unlock(&heap->lock);
+        return;
+    }
     block->used = false;
     heap->free_B += block->size_B;
     if (block->next && !block->next->used)

@@ -171,7 +171,8 @@ int petrel_wait_ioctl(struct drm_file *drm, void *data)
     struct petrel_device *dev = petrel_device_of(drm->dev);
     const uint32_t known = DRM_PETREL_WAIT_ALL | DRM_PETREL_WAIT_DEVICE_CLOCK;
     KMD_FIELD(args->flags & ~known, "field=flags value=0x%x known=0x%x", args->flags, known);
-    KMD_FIELD(args->pad || args->pad2, "field=pad value=%u", args->pad ? args->pad : args->pad2);
+    KMD_FIELD(args->pad, "field=pad value=%u", args->pad);
+    KMD_FIELD(args->pad2, "field=pad2 value=%u", args->pad2);
     KMD_FIELD(args->sync_count == 0 || args->sync_count > PETREL_SYNCS_MAX, "field=sync_count value=%u max=%u", args->sync_count, PETREL_SYNCS_MAX);
     struct drm_sync_ref refs[PETREL_SYNCS_MAX] = {0};
     struct drm_wait wait = {

@@ -80,6 +80,11 @@ int tool_finish(int status)
 
     if (!err && !ferror(stdout))
         return status;
+    if (!err) { /* a write between two flushes, whose reason is gone: the next one tells */
+        clearerr(stdout);
+        errno = 0;
+        err = putchar('\n') == EOF || fflush(stdout) != 0 ? errno : 0;
+    }
     tool_say("standard output could not be written: %s", err ? strerror(err) : "an earlier write failed");
     return status ? status : EXIT_ENVIRONMENT;
 }

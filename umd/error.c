@@ -130,6 +130,8 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
     add_figure(d, "done=%s", done_about(d, sc->event)); /* before what may be left out for want of room */
     if (sc->at && sc->at->function[0])
         add_figure(d, "function=%s", sc->at->function);
+    if (sc->at) /* which tools look up */
+        add_figure(d, "module=%s module_offset=0x%" PRIx64, sc->at->module, sc->at->offset);
     if (sc->stream)
         add_figure(d, "stream=%u", sc->stream->number);
     if (sc->job) {
@@ -138,8 +140,6 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
             add_figure(d, "launch=%" PRIu64 " grid=%ux%ux%u block=%ux%ux%u", sc->job->launch, sc->job->grid[0], sc->job->grid[1],
                        sc->job->grid[2], sc->job->block[0], sc->job->block[1], sc->job->block[2]);
     }
-    if (sc->at)
-        add_figure(d, "module=%s module_offset=0x%" PRIx64, sc->at->module, sc->at->offset);
     if (sc->job && sc->job->name[0] && sc->at && sc->at->line)
         snprintf(text, sizeof(text), "It was kernel %s at %s:%u.", sc->job->name, sc->at->file, sc->at->line);
     else if (sc->job && sc->job->name[0])
@@ -598,13 +598,19 @@ static void add_times(umdErrorDetail *d, const struct drm_petrel_wait *w)
                (uint64_t)w->progress_ns);
 }
 
-/* The event of the same failure has been here, which knows more of it than the fence does. True: *d is as complete. */
-static bool completed_before(umdErrorDetail *d)
+/*
+ * The event of the same failure has been here, which knows more of it than the fence does. True: *d is as complete. Not by what was found out of
+ * another job: one record may be of all that a queue had. point: of the stream, which the record's "submission" tells.
+ */
+static bool completed_before(umdErrorDetail *d, uint64_t point)
 {
     umdErrorDetail known = { .size_B = sizeof(known) };
     const size_t n = strlen(d->figures);
+    umdFigure f;
 
     if (umdGetErrorDetailById(d->id, &known) != UMD_SUCCESS || strncmp(known.figures, d->figures, n) != 0 || !known.figures[n])
+        return false;
+    if (umdErrorDetailFigure(&known, "submission", &f) && f.uint_value != point)
         return false;
     memcpy(d->figures, known.figures, sizeof(d->figures));
     memcpy(d->text, known.text, sizeof(d->text));
@@ -620,7 +626,7 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
 
     if (umd_stream_find_job(s, 0, point, &job))
         sc.job = &job;
-    if (!completed_before(d)) {
+    if (!completed_before(d, point)) {
         const umdErrorDetail before = *d;
         complete(d, &sc);
         note_completed("failure", &before, d, w->job_id);
@@ -657,17 +663,14 @@ static void drop_unless_told(umdErrorDetail *d)
 
 umdStatus umd_error_lost(struct umd_stream *s, const struct drm_petrel_wait *w, umdStatus st)
 {
-    umdErrorDetail d, lost;
+    umdErrorDetail d;
     char text[WAIT_TEXT];
 
     if (!umd_record_export(&d))
         return st;
-    st = umd_error_take_unread(s);
-    if (st == UMD_SUCCESS) { /* the loss itself, and what it ended here */
-        lost = s->ctx->dev->lost;
-        add_figure(&lost, "stream=%u %s", s->number, times_of(w, text));
-        st = umd_error_deliver(&lost);
-    }
+    st = first_told(s);
+    if (umd_device_is_lost(s->ctx->dev)) /* which is one record for all: what it ended here is not written into it */
+        UMD_LOG(UMD_LOG_INFO, "wait ended by the loss of the device stream=%u %s", s->number, times_of(w, text));
     drop_unless_told(&d);
     return UMD_HOP(st);
 }

@@ -372,8 +372,8 @@ static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_
         }
         if (await(s, done + (last - done + 1) / 2, UINT64_MAX) != ENDED) { /* short of host memory; it may come back */
             if (tries++ >= retry.count)
-                return UMD_FAIL(UMD_ERR_SUBMIT_RING_FULL, "stream=%u in_flight=%" PRIu64 " reason=\"waits for old work fail\"", s->number,
-                                last - done);
+                return UMD_FAIL_MILD(UMD_ERR_SUBMIT_RING_FULL, UMD_SEVERITY_ERROR, (umdRecordId){ 0 },
+                                     "stream=%u in_flight=%" PRIu64 " tries=%u reason=\"waits for old work fail\"", s->number, last - done, tries);
             atomic_fetch_add(&s->ctx->dev->wait_retries, 1);
             umd_record_retried(UMD_ERR_MEM_HOST_ALLOC_FAILED);
             pause_before_retry(s, UMD_ERR_MEM_HOST_ALLOC_FAILED);

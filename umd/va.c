@@ -73,8 +73,10 @@ static struct flaw flaw_of_taken(const struct umd_va_space *va, uint32_t i, uint
         return (struct flaw){ "below", low, start };
     if (end > high)
         return (struct flaw){ "above", high, end };
-    if (!va->live || va->count >= va->capacity)
-        return (struct flaw){ "live", 1, va->live };
+    if (!va->live)
+        return (struct flaw){ "live", 1, 0 };
+    if (va->count >= va->capacity)
+        return (struct flaw){ "capacity", va->capacity - 1, va->count };
     return (struct flaw){ 0 };
 }
 
@@ -84,6 +86,9 @@ static umdStatus corrupt(struct umd_va_space *va, const char *op, const struct f
                             " ranges=%u live=%u", op, f->check, f->expected, f->found, at, va->count, va->live);
 
     va->corrupt = umd_record_current();
+    umdErrorDetail detail = { .size_B = sizeof(detail) };
+    if (umdGetErrorDetailById(va->corrupt, &detail) == UMD_SUCCESS)
+        umd_record_pin(&detail, false); /* each later allocation names it */
     return st;
 }
 

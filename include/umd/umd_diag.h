@@ -80,7 +80,7 @@ typedef enum umdRecordEnd {
  * Structs that begin with size_B, here and in umd.h: set it to their sizeof. A program built with the header of an older or a newer version than
  * the library goes on to run: what it does not know is neither read (it counts as 0) nor written; what the library does not know must be 0 where
  * the program fills in, and is set to 0 where the library does. size_B stays as the program set it. UMD_ERR_PARAM_STRUCT_SIZE for a size below
- * that of the first version (UMD_..._SIZE_V1) or above 64 KiB, and for something other than 0 that the library does not know.
+ * that of the first version (UMD_..._SIZE_V1) or more than 1 KiB above the library's own, and for something other than 0 that the library does not know.
  */
 
 /** The full story of one failure. Plain data, no pointers: it crosses carriers as it is. Text is for users: no addresses of the host. */

@@ -212,10 +212,10 @@ static void sizes(void **state)
         const bool given = c->kind == GIVEN;
         const struct try tries[] = {
             { 0, UINT32_MAX, false }, { 4, UINT32_MAX, false }, { c->first_B - 1, UINT32_MAX, false },
-            { 65537, UINT32_MAX, false }, { 0xcccccccc, UINT32_MAX, false },
+            { c->own_B + 1025, UINT32_MAX, false }, { 0xcccccccc, UINT32_MAX, false },
             { c->first_B, UINT32_MAX, true }, { c->own_B, UINT32_MAX, true },
-            { c->own_B + 8, UINT32_MAX, true }, { 65536, UINT32_MAX, true },
-            { c->own_B + 8, c->own_B, !given }, { c->own_B + 8, c->own_B + 7, !given }, { 65536, 65535, !given },
+            { c->own_B + 8, UINT32_MAX, true }, { c->own_B + 1024, UINT32_MAX, true },
+            { c->own_B + 8, c->own_B, !given }, { c->own_B + 8, c->own_B + 7, !given }, { c->own_B + 1024, c->own_B + 1023, !given },
         };
         for (size_t k = 0; k < sizeof(tries) / sizeof(tries[0]); k++)
             check(c, f, &tries[k], p, before);
@@ -240,8 +240,8 @@ static void sizes_after_loss(void **state)
         if (c->make != make_device_cause && c->make != make_context_cause && c->make != make_info)
             continue;
         const struct try tries[] = {
-            { 0, UINT32_MAX, false }, { c->first_B - 1, UINT32_MAX, false }, { 65537, UINT32_MAX, false }, { c->first_B, UINT32_MAX, true },
-            { c->own_B, UINT32_MAX, true }, { c->own_B + 8, UINT32_MAX, true }, { 65536, UINT32_MAX, true },
+            { 0, UINT32_MAX, false }, { c->first_B - 1, UINT32_MAX, false }, { c->own_B + 1025, UINT32_MAX, false }, { c->first_B, UINT32_MAX, true },
+            { c->own_B, UINT32_MAX, true }, { c->own_B + 8, UINT32_MAX, true }, { c->own_B + 1024, UINT32_MAX, true },
         };
         for (size_t k = 0; k < sizeof(tries) / sizeof(tries[0]); k++)
             check(c, f, &tries[k], p, before);

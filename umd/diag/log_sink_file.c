@@ -347,10 +347,10 @@ static bool wants_next(const struct umd_log_sink *s)
     return s->fd >= 0 && s->written_B && !s->torn && !s->may_block && (over_size(s, s->used) || period_now() != s->period);
 }
 
-/* There is no file to write to, and it is too soon to try again for one. */
+/* There is no file to write to, or none that would take a line (EFBIG), and it is too soon to try again for one. */
 static bool waits(const struct umd_log_sink *s)
 {
-    return s->failing && !is_console(s) && umd_sys()->mono_ns() < s->retry_ns && (s->fd < 0 || wants_next(s));
+    return s->failing && !is_console(s) && umd_sys()->mono_ns() < s->retry_ns && (s->fd < 0 || s->err == EFBIG || wants_next(s));
 }
 
 static int make_ready(struct umd_log_sink *s)
@@ -402,7 +402,7 @@ static void works_again(struct umd_log_sink *s)
     umd_log_sink_add(s, &line);
 }
 
-static int put_out(struct umd_log_sink *s, size_t *put_out)
+static int put_out(struct umd_log_sink *s, size_t *put)
 {
     const struct umd_log_sink_kind *kind = umd_log_sink_kind_of(umd_log_sink_id_of(s));
     int err = make_ready(s);
@@ -411,11 +411,16 @@ static int put_out(struct umd_log_sink *s, size_t *put_out)
         return err;
     if (kind->seal && !s->torn)
         kind->seal(s);
-    return umd_log_sink_write(s, s->buf, s->used, put_out);
+    return umd_log_sink_write(s, s->buf, s->used, put);
 }
 
 static void take_off(struct umd_log_sink *s, size_t n)
 {
+    uint32_t lines = 0;
+
+    for (const char *c = s->buf, *end = s->buf + n; !umd_log_sink_kind_of(umd_log_sink_id_of(s))->seal && (c = memchr(c, '\n', (size_t)(end - c))); c++)
+        lines++;
+    s->lines -= lines < s->lines ? lines : s->lines;
     memmove(s->buf, s->buf + n, s->used - n);
     s->used -= n;
 }

@@ -135,6 +135,7 @@ UMD_API void umd_record_pin(const umdErrorDetail *detail, bool device);
 /**
  * What became known of a failure after its raise, by who completed the record: one line at INFO under the record's id, also in the emergency
  * ring where the failure is an error. fmt: a few words, then figures, of which texts are quoted already. It is no second telling of the failure.
+ * Who asks for the record by its id from here on gets *detail, with all that was added.
  */
 #define UMD_RECORD_NOTE(detail_, fmt_, ...)                                                                \
     do {                                                                                                   \

@@ -14,8 +14,8 @@
  * given > own_B: a newer program. What it asks for beyond must be zero, which means "as before"; what it wants to know beyond is zero.
  */
 
-/* A size that was never set is some number. No struct will be as large as this. */
-#define UMD_STRUCT_MAX_B 65536u
+/* A size that was never set is some number, and one of another struct is a mistake: a newer program's is larger than the library's by no more. */
+#define UMD_STRUCT_GROWTH_B 1024u
 #define UMD_STRUCT_FIGURES 128u
 
 /**

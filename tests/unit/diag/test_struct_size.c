@@ -10,7 +10,7 @@ struct v1 { uint32_t size_B, a; uint64_t b; };
 struct v2 { uint32_t size_B, a; uint64_t b, c; };
 struct v3 { uint32_t size_B, a; uint64_t b, c, d; };
 
-enum { FIRST_B = sizeof(struct v1), OWN_B = sizeof(struct v2), MARK = 0xa5 };
+enum { FIRST_B = sizeof(struct v1), OWN_B = sizeof(struct v2), LARGEST_B = OWN_B + UMD_STRUCT_GROWTH_B, MARK = 0xa5 };
 
 /* What a program passes: `size_B` bytes, of which those from `from` on (to the end) are not zero. */
 struct row {
@@ -20,7 +20,7 @@ struct row {
     const char *figure;            /* why it is not */
 };
 static const struct row rows[] = {
-    { "no size", 0, UINT32_MAX, false, false, "size_B=0 smallest_B=16 known_B=24 largest_B=65536" },
+    { "no size", 0, UINT32_MAX, false, false, "size_B=0 smallest_B=16 known_B=24 largest_B=1048" },
     { "smaller than any published one", FIRST_B - 1, UINT32_MAX, false, false, "size_B=15 smallest_B=16" },
     { "the first version's", FIRST_B, UINT32_MAX, true, true, NULL },
     { "between two versions", FIRST_B + 3, UINT32_MAX, true, true, NULL },
@@ -28,19 +28,19 @@ static const struct row rows[] = {
     { "the next version's, not used", sizeof(struct v3), UINT32_MAX, true, true, NULL },
     { "the next version's, used", sizeof(struct v3), OWN_B, false, true, "size_B=32 known_B=24 nonzero_at_B=24" },
     { "the next version's, its last byte used", sizeof(struct v3), sizeof(struct v3) - 1, false, true, "size_B=32 known_B=24 nonzero_at_B=31" },
-    { "the largest", UMD_STRUCT_MAX_B, UINT32_MAX, true, true, NULL },
-    { "never set", UMD_STRUCT_MAX_B + 1, UINT32_MAX, false, false, "size_B=65537 smallest_B=16 known_B=24 largest_B=65536" },
+    { "the largest", LARGEST_B, UINT32_MAX, true, true, NULL },
+    { "never set", LARGEST_B + 1, UINT32_MAX, false, false, "size_B=1049 smallest_B=16 known_B=24 largest_B=1048" },
     { "garbage", 0xcccccccc, UINT32_MAX, false, false, "size_B=3435973836" },
 };
 
 /* As the program has it: fields of version one set, the rest zero up to nonzero_from. Behind it marks. */
 static uint8_t *make(const struct row *r)
 {
-    uint8_t *p = malloc(UMD_STRUCT_MAX_B + 64);
+    uint8_t *p = malloc(LARGEST_B + 64);
 
     assert_non_null(p);
-    memset(p, MARK, UMD_STRUCT_MAX_B + 64);
-    if (r->size_B <= UMD_STRUCT_MAX_B) {
+    memset(p, MARK, LARGEST_B + 64);
+    if (r->size_B <= LARGEST_B) {
         memset(p, 0, r->size_B);
         if (r->nonzero_from < r->size_B)
             memset(p + r->nonzero_from, 1, r->size_B - r->nonzero_from);
@@ -109,14 +109,14 @@ static void outputs(void **state)
             fail_msg("%s", r->what);
         if (!r->out && !strstr(figures, r->figure))
             fail_msg("%s: %s", r->what, figures);
-        assert_memory_equal(given, before, UMD_STRUCT_MAX_B + 64);
+        assert_memory_equal(given, before, LARGEST_B + 64);
         if (r->out) {
             const uint32_t both_B = r->size_B < OWN_B ? r->size_B : OWN_B;
             umd_struct_out(given, &own, OWN_B);
             assert_memory_equal(given, &r->size_B, sizeof(r->size_B)); /* stays the program's */
             assert_memory_equal(given + 4, (const uint8_t *)&own + 4, both_B - 4);
             assert_true(all(given + both_B, r->size_B - both_B, 0));
-            assert_true(all(given + r->size_B, UMD_STRUCT_MAX_B + 64 - r->size_B, MARK)); /* nothing behind it */
+            assert_true(all(given + r->size_B, LARGEST_B + 64 - r->size_B, MARK)); /* nothing behind it */
         }
         free(given);
         free(before);
