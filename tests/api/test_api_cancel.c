@@ -134,6 +134,36 @@ static void events_stay_unreached(void **state)
     end(f, &p);
 }
 
+static uint64_t submission_told(void)
+{
+    const umdErrorDetail d = fx_detail();
+    umdFigure f;
+
+    return umdErrorDetailFigure(&d, "submission", &f) ? f.uint_value : 0;
+}
+
+/* One record is of all that was cancelled together; who waits for one of the jobs is told of that one all the same. */
+static void each_waiter_has_its_own_job(void **state)
+{
+    struct fx *f = *state;
+    struct pair p = started(f);
+    umdEvent later;
+
+    assert_ok(umdEventCreate(f->ctx, &later));
+    assert_ok(umdMemset(p.consumer, p.data, 5, 4, B));
+    assert_ok(umdEventRecord(later, p.consumer));
+    assert_ok(umdStreamDestroy(p.producer));
+    for (int i = 0; i < 2; i++) {
+        assert_st(umdEventSynchronize(p.used, UMD_TIMEOUT_INFINITE), UMD_ERR_EXEC_CANCELLED);
+        const uint64_t used = submission_told();
+        assert_st(umdEventSynchronize(later, UMD_TIMEOUT_INFINITE), UMD_ERR_EXEC_CANCELLED);
+        assert_true(used && submission_told() > used);
+    }
+    assert_st(umdStreamSynchronize(p.consumer, UMD_TIMEOUT_INFINITE), UMD_ERR_EXEC_CANCELLED);
+    assert_ok(umdEventDestroy(later));
+    end(f, &p);
+}
+
 /* Three streams in a row: each says what it came of. */
 static void goes_down_the_line(void **state)
 {
@@ -316,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(told_by_synchronize, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(told_by_the_next_work, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(events_stay_unreached, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(each_waiter_has_its_own_job, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(goes_down_the_line, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(told_by_callback, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroyed_behind_others, fx_setup, fx_teardown),
