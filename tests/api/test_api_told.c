@@ -163,7 +163,12 @@ static void *wait_and_look(void *arg)
 {
     struct waiter *w = arg;
 
-    w->whole = umdStreamSynchronize(w->f->stream, UMD_TIMEOUT_INFINITE) == UMD_ERR_HW_PAGE_FAULT && strstr(fx_detail().figures, "source=");
+    const umdStatus st = umdStreamSynchronize(w->f->stream, UMD_TIMEOUT_INFINITE);
+    umdErrorDetail d = fx_detail();
+
+    if (st == UMD_ERR_CTX_BANNED && umdGetFirstCause(d.id, &d) != UMD_SUCCESS) /* who comes when others have been told */
+        return NULL;
+    w->whole = d.code == UMD_ERR_HW_PAGE_FAULT && strstr(d.figures, "source=");
     return NULL;
 }
 

@@ -85,7 +85,7 @@ enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 /* The public calls of the header that have a pointer to the struct; each must have a row. */
 static uint32_t calls_with(const char *header, const char *type)
 {
-    char pointer[64], function[64];
+    char pointer[80], function[64];
     uint32_t n = 0;
 
     snprintf(pointer, sizeof(pointer), "%s *", type);
