@@ -538,12 +538,12 @@ static void lines_that_were_written_are_there_too(void **unused)
 
 static void lines_of_threads_that_log_on_are_whole(void **unused)
 {
+    unsigned lines = 0;
     uint64_t args[2];
 
     (void)unused;
     for (int i = 0; i < 5; i++) {
         char name[16];
-        unsigned lines = 0;
         snprintf(name, sizeof(name), "busy%d", i);
         int status = program("busy", scratch(name), "UMD_LOG_CONSOLE=off UMD_LOG_FILE=/dev/null");
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
@@ -552,12 +552,12 @@ static void lines_of_threads_that_log_on_are_whole(void **unused)
             args_of(at, args);
             assert_int_equal((uint32_t)args[1], ~(uint32_t)args[0]);
         }
-        assert_true(lines > 0);
         text += strlen("\n[log]\n");
         for (; text < end; text += strcspn(text, "\n") + 1) /* nothing that was put together of pieces */
             if (!strstr(text, "fmt=\"busy i=") || strstr(text, "fmt=\"busy i=") > text + strcspn(text, "\n"))
                 assert_non_null(strstr(line_with(text, "mono_ns="), "module=\""));
     }
+    assert_true(lines > 0); /* of one alone all may have been written over while it was copied: the copy then has none */
 }
 
 static void who_had_the_signal_before_still_has_it(void **unused)
