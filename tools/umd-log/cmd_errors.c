@@ -265,19 +265,10 @@ static bool shown_alone(const struct errors *e, const struct filter *filter, con
 /* A tree is, if one of its records is; without recursion, since chains may be long. */
 static bool shown(const struct errors *e, const struct filter *filter, const struct story *root)
 {
-    for (const struct story *s = root;;) {
+    for (const struct story *s = root; s; s = story_after(s, root))
         if (shown_alone(e, filter, s))
             return true;
-        if (s->child) {
-            s = s->child;
-            continue;
-        }
-        while (s != root && !s->next)
-            s = s->parent;
-        if (s == root)
-            return false;
-        s = s->next;
-    }
+    return false;
 }
 
 static void put_text(const struct errors *e, const struct filter *filter)

@@ -476,27 +476,27 @@ static void attach(struct story *s)
     parent->last_child = s;
 }
 
-/* How much is lost by the worst of the tree; depth first without recursion, since chains may be long. */
+const struct story *story_after(const struct story *s, const struct story *root)
+{
+    if (s->child)
+        return s->child;
+    while (s != root && !s->next)
+        s = s->parent;
+    return s == root ? NULL : s->next;
+}
+
+/* How much is lost by the worst of the tree. */
 static int weight(const struct story *root)
 {
-    const struct story *s = root;
     int worst = -1;
 
-    for (;;) {
+    for (const struct story *s = root; s; s = story_after(s, root)) {
         if (story_is_error(s) && s->end != STORY_ABSORBED) {
             int w = s->raised.code ? (int)umdStatusAdvice((umdStatus)s->raised.code).scope : (int)UMD_SCOPE_CALL;
             worst = w > worst ? w : worst;
         }
-        if (s->child) {
-            s = s->child;
-            continue;
-        }
-        while (s != root && !s->next)
-            s = s->parent;
-        if (s == root)
-            return worst;
-        s = s->next;
     }
+    return worst;
 }
 
 bool story_book_link(struct story_book *book)

@@ -71,6 +71,8 @@ const char *story_times(uint64_t times, bool more, char out[48]);
 bool story_kernel(const struct story *s, char *buf, size_t size);
 /* ERROR or worse as it was raised; what an owner asked for (INFO, WARN) is none. */
 bool story_is_error(const struct story *s);
+/** The next of the tree under root, depth first and without recursion, since chains may be long. NULL: s was the last. */
+const struct story *story_after(const struct story *s, const struct story *root);
 const char *story_code_name(const struct story *s);
 /* Its message without the code in front. */
 const char *story_message(const struct story *s);
