@@ -37,7 +37,7 @@ AT(umdHop, line, 108);
 AT(umdHop, code_in, 112);
 AT(umdHop, code_out, 116);
 
-GROWS(umdErrorDetail, 2848);
+GROWS(umdErrorDetail, UMD_ERROR_DETAIL_SIZE_V1);
 AT(umdErrorDetail, size_B, 0);
 AT(umdErrorDetail, code, 4);
 AT(umdErrorDetail, origin_code, 8);
@@ -76,7 +76,7 @@ AT(umdErrorNote, mono_ns, 16);
 AT(umdErrorNote, code, 24);
 AT(umdErrorNote, reserved, 28);
 
-GROWS(umdErrorScene, 7352);
+GROWS(umdErrorScene, UMD_ERROR_SCENE_SIZE_V1);
 AT(umdErrorScene, size_B, 0);
 AT(umdErrorScene, tid, 4);
 AT(umdErrorScene, call_depth, 8);
