@@ -299,8 +299,8 @@ void petrel_irq_drain_locked(struct petrel_device *dev, bool from_irq, struct pe
 /* ---- Watchdog and reset ---- */
 
 void petrel_watchdog_locked(struct petrel_ring *ring, uint64_t now, struct petrel_after *after);
-/** A job has just been given to the ring: its time is counted from now. */
-void petrel_watchdog_see_locked(struct petrel_ring *ring, uint64_t now);
+/** A job has just been given to the ring: its time is counted from the doorbell on, which stops an idle clock, and not from a look before. */
+void petrel_watchdog_see_locked(struct petrel_ring *ring);
 void petrel_watchdog_arm_locked(struct petrel_device *dev, uint64_t now);
 /** Looks at the counter of the job that the ring's figures are of. Value: the time without progress from which on it is called stalled. */
 uint64_t petrel_watchdog_look_locked(struct petrel_ring *ring, struct petrel_job *job, uint64_t now);

@@ -405,7 +405,7 @@ static void tick_once(struct petrel_device *dev, bool from_irq)
         petrel_sched_fill_locked(dev, &after);
         if (!atomic_load(&dev->lost_code)) {
             for (uint32_t r = 0; r < PETREL_RING_COUNT; r++)
-                petrel_watchdog_see_locked(&dev->rings[r], now);
+                petrel_watchdog_see_locked(&dev->rings[r]);
             petrel_watchdog_arm_locked(dev, now);
         }
     }

@@ -116,6 +116,9 @@ void petrel_probe_poll_locked(struct petrel_ring *ring, uint64_t now, struct pet
         probe_end_locked(ring);
     } else if (!job || job->id != ring->watched || progress != ring->seen_progress) {
         probe_end_locked(ring);
+    } else if (petrel_ring_read64(ring, PETREL_RING_JOB) != job->id && honoured) {
+        ring->rptr_ns = ring->watch_base_ns = now; /* who answers is not stuck, and what has not started is not charged */
+        probe_end_locked(ring);
     } else if (petrel_ring_read64(ring, PETREL_RING_JOB) != job->id) {
         ring_stuck_locked(ring, job, now, after);
     } else {
@@ -174,11 +177,11 @@ void petrel_watchdog_locked(struct petrel_ring *ring, uint64_t now, struct petre
         watch_running_locked(ring, job, now, after);
 }
 
-void petrel_watchdog_see_locked(struct petrel_ring *ring, uint64_t now)
+void petrel_watchdog_see_locked(struct petrel_ring *ring)
 {
     struct petrel_job *job = ring->inflight.first;
     if (job && ring->phase == PETREL_PHASE_RUN && ring->watched != job->id)
-        watch_new_locked(ring, job, now);
+        watch_new_locked(ring, job, petrel_now(ring->dev));
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kmd_fixture.h"
 
@@ -236,6 +237,43 @@ static void test_cp_hang(void **state)
     assert_int_equal(info(env).reset_count, 1);
 }
 
+static _Thread_local bool slow_here;
+
+/* The thread loses its processor right after each look at the clock, for longer than the watchdog waits. */
+static uint64_t slow_mono_ns(void)
+{
+    const uint64_t ns = umd_sys_default()->mono_ns();
+
+    if (slow_here)
+        usleep(25000);
+    return ns;
+}
+
+/* A host that is slow between its look at the clock and the doorbell: no job is called stuck that had no time. */
+static void test_slow_submit(void **state)
+{
+    struct kmd_env *env = *state;
+    struct scene s = scene_make(env);
+    struct umd_sys table = *umd_sys_default();
+    struct drm_petrel_event event;
+
+    table.mono_ns = slow_mono_ns;
+    umd_sys_set(&table);
+    for (int i = 0; i < 4; i++) {
+        const uint64_t ib = ib_begin(env);
+        for (int k = 0; k < 32; k++) /* long enough to be met at work by a look that comes too soon */
+            ib_fill(env, VA_A, MB, (uint32_t)i);
+        slow_here = true;
+        const int ret = exec(env, s.q, ib, 0, 0, s.t, ++s.point);
+        slow_here = false;
+        assert_int_equal(ret, 0);
+        assert_int_equal(wait_last(env, &s), 0);
+    }
+    umd_sys_set(NULL);
+    assert_int_equal(info(env).reset_count, 0);
+    assert_false(next_event(env, &event, 0)); /* nor was any warned of */
+}
+
 static void test_long(void **state)
 {
     struct kmd_env *env = *state;
@@ -427,7 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_up),
         THREADED(test_page_fault), STEPPED(test_page_fault), STEPPED(test_copy_to_private), THREADED(test_packet_fault), STEPPED(test_packet_fault),
-        THREADED(test_stuck), STEPPED(test_stuck), THREADED(test_spin), STEPPED(test_spin), THREADED(test_cp_hang), STEPPED(test_cp_hang),
+        THREADED(test_stuck), STEPPED(test_stuck), THREADED(test_spin), STEPPED(test_spin), THREADED(test_cp_hang), STEPPED(test_cp_hang), THREADED(test_slow_submit),
         STEPPED(test_long), THREADED(test_irq_lost), STEPPED(test_irq_lost), THREADED(test_off_bus), STEPPED(test_off_bus),
         THREADED(test_reset_fails), STEPPED(test_reset_fails), STEPPED(test_device_reset), STEPPED(test_reset_of_cancelled), /* its order of events needs the device's time, not the host's */
         THREADED(test_too_many), STEPPED(test_too_many), STEPPED(test_overflow),
