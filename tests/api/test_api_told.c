@@ -312,8 +312,8 @@ static void one_line_each(void **state)
         umdStream s;
         umdDevicePtr p;
         snprintf(spec, sizeof(spec), "sys.alloc[nth=%d]=fail", n);
+        listen_to("error"); /* before: the thread that reads events may be the one that is refused, at once */
         assert_ok(umd_fault_plan_set(spec));
-        listen_to("error");
         umdStatus st = umdContextCreate(f->dev, &ctx);
         if (st == UMD_SUCCESS)
             st = umdModuleLoadFile(ctx, fx_kernel_path(), &mod);
