@@ -83,6 +83,8 @@ const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u)
     union cu_xreg old;
     uint64_t src = immediate ? u->rs1 : w->x[u->rs1].u[lane], now;
 
+    if (cu_csr_is_privileged(csr))
+        return cu_csr_privileged(w, u);
     if (csr <= CSR_FCSR)
         cu_flags_collect(w);
     if (!read_csr(w, csr, &old) || (writes && csr > CSR_FCSR))

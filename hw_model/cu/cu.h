@@ -22,6 +22,7 @@ struct hw_xlat {
     uint64_t page_B;      /**< its bytes: 4 KiB or 2 MiB */
     uint32_t rights;      /**< PETREL_PTE_READ | WRITE | EXEC */
     bool system;          /**< behind the link */
+    uint64_t lane_stride_B; /**< 0: one memory for all; else work-item i of a workgroup has its own copy, at host + i * stride */
 };
 /** 0 or enum petrel_fault. Walks the tables; implemented in mmu.c. access: enum petrel_access. */
 typedef uint32_t (*hw_translate_fn)(void *priv, uint64_t root, uint64_t va, uint32_t access, struct hw_xlat *xlat_out);
@@ -38,6 +39,11 @@ struct hw_cu_config {
     uint32_t private_B;
     hw_translate_fn translate;
     void *translate_priv;
+    /* bare programs (tools/sim): no kernel driver is there */
+    bool bare;                         /**< privileged registers and mret are taken, not ILLEGAL */
+    uint64_t stack_va;                 /**< bare: sp at entry; 0: the top of the lane's private window */
+    void (*on_exit)(void *observer, uint64_t item, uint64_t a0); /**< NULL, or a work-item ends by ecall */
+    void *observer;
 };
 
 struct hw_cu_array;

@@ -112,6 +112,7 @@ struct cu_warp {
     bool used;
     uint32_t reserved;            /**< lanes with a reservation of lr */
     uint64_t resv_va[CU_LANES], resv_val[CU_LANES];
+    uint64_t mepc[CU_LANES];      /**< bare programs */
     uint32_t paths;               /**< bit per path in use */
     uint64_t nodes;               /**< bit per node in use */
     struct cu_path path[CU_PATHS];
@@ -145,6 +146,8 @@ struct hw_cu {
     uint64_t next_launch;         /**< warps' cycle at which the distributor serves the unit again */
     bool hung;
     struct cu_tlb_entry tlb[CU_TLB_ENTRIES], tlb_huge[CU_TLB_HUGE];
+    struct cu_tlb_entry image;    /**< last run of memory that lanes have copies of; never in tlb, so that fast paths need not ask */
+    uint64_t image_stride_B;
     struct cu_tags l1;
 };
 
@@ -246,6 +249,11 @@ void cu_f32_read(const struct cu_warp *w, unsigned r, uint32_t out[CU_LANES]);
 void cu_f64_read(const struct cu_warp *w, unsigned r, uint64_t out[CU_LANES]);
 void cu_f32_write(struct cu_warp *w, unsigned r, const uint32_t in[CU_LANES]);
 void cu_f64_write(struct cu_warp *w, unsigned r, const uint64_t in[CU_LANES]);
+/* bare.c */
+bool cu_csr_is_privileged(unsigned csr);
+const struct cu_uop *cu_csr_privileged(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_mret(struct cu_warp *w, const struct cu_uop *u);
+const struct cu_uop *cu_ecall(struct cu_warp *w, const struct cu_uop *u);
 /* special.c */
 float cu_special(unsigned op, float x);
 

@@ -3,8 +3,6 @@
 #ifndef HW_CU_EXEC_SYS_H
 #define HW_CU_EXEC_SYS_H
 
-#define SYSCALL_EXIT 93
-
 INLINE const struct cu_uop *nop(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
     return next_of(u);
@@ -26,13 +24,14 @@ INLINE const struct cu_uop *ebreak(struct cu_warp *w, const struct cu_uop *u, un
     return trap(w, u, PETREL_TRAP_EBREAK);
 }
 
-/* exit (a7 = 93) ends the lanes that ask for it; nothing else is served. */
 INLINE const struct cu_uop *ecall(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    for (uint32_t m = w->mask; m; m &= m - 1)
-        if (w->x[17].u[cu_first_lane(m)] != SYSCALL_EXIT)
-            return cu_fault(w, u, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, 0, cu_first_lane(m), PETREL_TRAP_ECALL);
-    return cu_path_exit(w);
+    return cu_ecall(w, u);
+}
+
+INLINE const struct cu_uop *mret(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return cu_mret(w, u);
 }
 
 INLINE const struct cu_uop *csr(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
@@ -43,6 +42,12 @@ INLINE const struct cu_uop *csr(struct cu_warp *w, const struct cu_uop *u, unsig
 INLINE const struct cu_uop *illegal(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
     return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, cu_first_lane(w->mask), u->bits);
+}
+
+/* No interrupt will come: going on at once is a wait that is over. */
+INLINE const struct cu_uop *wfi(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    return w->cu->array->config.bare ? next_of(u) : illegal(w, u, op, partial);
 }
 
 INLINE const struct cu_uop *psync(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)

@@ -13,6 +13,20 @@
 #define LINE_SHIFT 7
 #define WAYS 4u
 
+static uint32_t rights_for(uint32_t access)
+{
+    return access == PETREL_ACCESS_READ ? PETREL_PTE_READ :
+           access == PETREL_ACCESS_WRITE ? PETREL_PTE_WRITE : PETREL_PTE_READ | PETREL_PTE_WRITE;
+}
+
+static bool cu_image_holds(const struct hw_cu *cu, uint64_t va, uint32_t access)
+{
+    uint32_t need = rights_for(access);
+
+    return va - cu->image.va < cu->image.size_B && (cu->image.rights & need) == need;
+}
+
+/* NULL and no fault: the lanes have copies of their own, found in cu->image. */
 const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t access, uint32_t *fault_out)
 {
     struct hw_cu_array *a = cu->array;
@@ -22,6 +36,10 @@ const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t a
     uint32_t need = access == PETREL_ACCESS_READ ? PETREL_PTE_READ : PETREL_PTE_WRITE;
     uint32_t fault;
 
+    if (cu_image_holds(cu, va, access)) {
+        *fault_out = PETREL_FAULT_NONE;
+        return NULL;
+    }
     if (va - huge->va < huge->size_B && (huge->rights & need) && access != PETREL_ACCESS_ATOMIC) {
         *e = *huge;
         return e;
@@ -37,6 +55,12 @@ const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t a
         *fault_out = fault;
         return NULL;
     }
+    if (x.lane_stride_B) {
+        cu->image = (struct cu_tlb_entry){ .va = x.page_va, .size_B = x.page_B, .host = x.host, .rights = x.rights };
+        cu->image_stride_B = x.lane_stride_B;
+        *fault_out = PETREL_FAULT_NONE;
+        return NULL;
+    }
     *e = (struct cu_tlb_entry){ .va = x.page_va, .size_B = x.page_B, .host = x.host, .rights = x.rights, .system = x.system };
     if (x.page_B > PETREL_PAGE_SIZE)
         *huge = *e;
@@ -46,8 +70,7 @@ const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t a
 static const struct cu_tlb_entry *tlb_get(struct hw_cu *cu, uint64_t va, uint32_t access, uint32_t *fault_out)
 {
     const struct cu_tlb_entry *e = &cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
-    uint32_t need = access == PETREL_ACCESS_READ ? PETREL_PTE_READ :
-                    access == PETREL_ACCESS_WRITE ? PETREL_PTE_WRITE : PETREL_PTE_READ | PETREL_PTE_WRITE;
+    uint32_t need = rights_for(access);
 
     if (va - e->va < e->size_B && (e->rights & need) == need)
         return e;
@@ -92,6 +115,10 @@ uint8_t *cu_mem_resolve(struct cu_warp *w, unsigned lane, uint64_t va, uint32_t 
     if (va >= PETREL_PRIVATE_BASE - w->cu->array->config.private_B && va < PETREL_PRIVATE_END)
         return private_resolve(w, lane, va, run_B_out, fault_out);
     e = tlb_get(w->cu, va, access, fault_out);
+    if (!e && !*fault_out) {
+        *run_B_out = w->cu->image.va + w->cu->image.size_B - va;
+        return w->cu->image.host + (va - w->cu->image.va) + (w->index * CU_LANES + lane) * w->cu->image_stride_B;
+    }
     if (!e)
         return NULL;
     *system_out = e->system;

@@ -144,6 +144,7 @@ static void cu_tlb_clear(struct hw_cu *cu)
 {
     memset(cu->tlb, 0, sizeof(cu->tlb));
     memset(cu->tlb_huge, 0, sizeof(cu->tlb_huge));
+    memset(&cu->image, 0, sizeof(cu->image));
 }
 
 void hw_cu_invalidate(struct hw_cu_array *cus)
@@ -256,10 +257,13 @@ static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, ui
 
         w->x[1].v[k] = (v8){ 0 } + (int64_t)CU_RETURN_VA;
         w->x[2].v[k] = ((number + 1) << private_shift) + (int64_t)PETREL_PRIVATE_BASE;
+        if (a->config.stack_va)
+            w->x[2].v[k] = (v8){ 0 } + (int64_t)a->config.stack_va;
         w->x[4].v[k] = number;
         w->x[10].v[k] = (v8){ 0 } + (int64_t)a->d.args_va;
     }
     w->reserved = 0;
+    memset(w->mepc, 0, sizeof(w->mepc));
     memset(w->ready, 0, sizeof(w->ready));
     warp_ids(w, index * CU_LANES);
     cu_path_start(w, lanes >= CU_LANES ? CU_ALL : (1u << lanes) - 1, a->code->uops + (a->d.entry_va - a->code->va) / 2, a->code);
