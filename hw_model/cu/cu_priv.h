@@ -239,8 +239,8 @@ const struct cu_uop *cu_fp_rounded(struct cu_warp *w, const struct cu_uop *u, un
 const struct cu_uop *cu_fp_to_int(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_int_to_fp(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_fp_to_fp(struct cu_warp *w, const struct cu_uop *u);
-const struct cu_uop *cu_fclass(struct cu_warp *w, const struct cu_uop *u);
-const struct cu_uop *cu_minmax64(struct cu_warp *w, const struct cu_uop *u);
+/** Arithmetic, order and classes by integers, in any mode. */
+const struct cu_uop *cu_fp_lanes(struct cu_warp *w, const struct cu_uop *u);
 uint32_t cu_minmax32(struct cu_warp *w, uint32_t a, uint32_t b, bool max);
 /* f registers in one layout or the other; writes reach active lanes only. to_single leaves a register alone that is not all boxed. */
 void cu_f_to_double(struct cu_warp *w, unsigned r);

@@ -16,6 +16,7 @@
 #endif
 #include "exec_core.h"
 #include "exec_fp.h"
+#include "exec_half.h"
 #include "exec_int.h"
 #include "exec_mem.h"
 #include "exec_sys.h"

@@ -10,6 +10,7 @@
 #define CU_EXEC_TABLE cu_exec_base
 #include "exec_core.h"
 #include "exec_fp.h"
+#include "exec_half.h"
 #include "exec_int.h"
 #include "exec_mem.h"
 #include "exec_sys.h"

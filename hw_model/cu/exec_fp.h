@@ -7,6 +7,9 @@
  * Host arithmetic is IEEE; RISC-V differs in NaNs (always canonical), and in fma(inf, 0, NaN), which is invalid. Both are looked at
  * only where a result is NaN. Inactive lanes are replaced by harmless operands so that they raise no flags.
  */
+typedef float f8w __attribute__((vector_size(32)));
+typedef f8w f8w_mem __attribute__((aligned(1), may_alias));
+
 INLINE i16v splat_w(int32_t v)
 {
     return (i16v){ v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v };
@@ -308,7 +311,7 @@ INLINE const struct cu_uop *f64_bits(struct cu_warp *w, const struct cu_uop *u, 
     const v8 sign = splat(INT64_MIN);
 
     if (op == CU_OP_fmin_d || op == CU_OP_fmax_d)
-        return cu_minmax64(w, u);
+        return cu_fp_lanes(w, u);
     a = f64_source(w, u->rs1, &ta);
     b = f64_source(w, u->rs2, &tb);
     EACH_V8(k) {
@@ -349,23 +352,26 @@ INLINE const struct cu_uop *f64_cmp(struct cu_warp *w, const struct cu_uop *u, u
     return next_of(u);
 }
 
-/* Bits between the files: fmv.x.w takes the low half, boxed or not. */
+/* Bits between the files: fmv.x.w takes the low half, fmv.x.h the low quarter, boxed or not. */
 INLINE const struct cu_uop *fmv(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
     union cu_freg t, r;
+    int shift = op == CU_OP_fmv_x_h ? 48 : op == CU_OP_fmv_x_w ? 32 : 0;
 
     switch (op) {
+    case CU_OP_fmv_x_h:
     case CU_OP_fmv_x_w:
     case CU_OP_fmv_x_d: {
         const union cu_freg *s = f64_source(w, u->rs1, &t);
 
         EACH_V8(k)
-            put_x(w, u->rd, k, op == CU_OP_fmv_x_w ? (v8)((u8v)s->qv[k] << 32) >> 32 : s->qv[k], partial);
+            put_x(w, u->rd, k, (v8)((u8v)s->qv[k] << shift) >> shift, partial);
         break;
     }
+    case CU_OP_fmv_h_x:
     case CU_OP_fmv_w_x:
         EACH_V8(k)
-            ((i8w_mem *)&r)[k] = __builtin_convertvector(w->x[u->rs1].v[k], i8w);
+            ((i8w_mem *)&r)[k] = __builtin_convertvector(w->x[u->rs1].v[k], i8w) | (op == CU_OP_fmv_h_x ? -65536 : 0);
         put_f(w, u->rd, &r, true, partial);
         break;
     default:
@@ -376,24 +382,93 @@ INLINE const struct cu_uop *fmv(struct cu_warp *w, const struct cu_uop *u, unsig
     return next_of(u);
 }
 
+/* ---- Conversions: by vectors in the usual mode when no lane can saturate, else a lane at a time ---- */
+
+/* Can eight lanes' values be cut to integers of this kind? Singles' bits come sign-extended. */
+INLINE bool converts8(v8 bits, unsigned kind, bool single)
+{
+    const int64_t one = single ? 127ll << 23 : 1023ll << 52, octave = single ? 1ll << 23 : 1ll << 52;
+    v8 bad = (v8)((single ? bits & 0x7fffffff : bits & INT64_MAX) >= splat(one + octave * (kind == 0 ? 31 : kind == 1 ? 32 : 63)));
+
+    return !any_bit8(kind & 1 ? bad | bits >> 63 : bad); /* unsigned: no negative ones */
+}
+
+/* Toward zero, as C converts. */
 INLINE const struct cu_uop *f2i(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    return cu_fp_to_int(w, u);
+    unsigned kind = cu_insn_match(op) >> 20 & 3, fmt = cu_insn_fmt(op);
+    union cu_freg temp;
+    const union cu_freg *f;
+    v8 r[4];
+
+    if (fmt == CU_FP_H || u->rm != 1)
+        return cu_fp_to_int(w, u);
+    f = fmt == CU_FP_S ? f32_source(w, u->rs1, &temp) : f64_source(w, u->rs1, &temp);
+    EACH_V8(k) {
+        v8 bits = fmt == CU_FP_S ? __builtin_convertvector(((const i8w_mem *)f)[k], v8) : f->qv[k];
+
+        bits = partial ? bits & w->m64[k] : bits;
+        if (UNLIKELY(!converts8(bits, kind, fmt == CU_FP_S)))
+            return cu_fp_to_int(w, u);
+        r[k] = fmt == CU_FP_S ? __builtin_convertvector((f8w)__builtin_convertvector(bits, i8w), v8) : __builtin_convertvector((d8)bits, v8);
+        r[k] = kind == 1 ? (v8)((u8v)r[k] << 32) >> 32 : r[k];
+    }
+    EACH_V8(k)
+        put_x(w, u->rd, k, r[k], partial);
+    return next_of(u);
 }
 
 INLINE const struct cu_uop *i2f(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    return cu_int_to_fp(w, u);
+    unsigned kind = cu_insn_match(op) >> 20 & 3, fmt = cu_insn_fmt(op), rm;
+    union cu_freg r;
+
+    if (fmt == CU_FP_H || kind == 3 || needs_rounding(w, u, &rm))
+        return cu_int_to_fp(w, u);
+    EACH_V8(k) {
+        v8 v = w->x[u->rs1].v[k];
+
+        v = kind == 0 ? (v8)((u8v)v << 32) >> 32 : kind == 1 ? v & UINT32_MAX : v;
+        v = partial ? v & w->m64[k] : v;
+        if (fmt == CU_FP_S)
+            ((f8w_mem *)&r)[k] = __builtin_convertvector(v, f8w);
+        else
+            r.dv[k] = __builtin_convertvector(v, d8);
+    }
+    put_f(w, u->rd, &r, fmt == CU_FP_S, partial);
+    return next_of(u);
 }
 
 INLINE const struct cu_uop *f2f(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    return cu_fp_to_fp(w, u);
+    union cu_freg temp, r;
+    unsigned rm;
+
+    if ((op != CU_OP_fcvt_s_d && op != CU_OP_fcvt_d_s) || needs_rounding(w, u, &rm))
+        return cu_fp_to_fp(w, u);
+    if (op == CU_OP_fcvt_s_d) {
+        const union cu_freg *f = f64_source(w, u->rs1, &temp);
+
+        EACH_V8(k)
+            ((f8w_mem *)&r)[k] = __builtin_convertvector(only_active64(w, f->dv[k], k, partial), f8w);
+        canonical32(&r);
+        put_f(w, u->rd, &r, true, partial);
+        return next_of(u);
+    }
+    const union cu_freg *f = f32_source(w, u->rs1, &temp);
+
+    for (unsigned k = 0; k < 2; k++)
+        temp.sv[k] = only_active32(w, f->sv[k], k, partial);
+    EACH_V8(k)
+        r.dv[k] = __builtin_convertvector(((const f8w_mem *)&temp)[k], d8);
+    canonical64(&r);
+    put_f(w, u->rd, &r, false, partial);
+    return next_of(u);
 }
 
 INLINE const struct cu_uop *fclass(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    return cu_fclass(w, u);
+    return cu_fp_lanes(w, u);
 }
 
 #endif

@@ -83,7 +83,7 @@ INLINE unsigned access_size(unsigned op)
 {
     switch (op) {
     case CU_OP_lb: case CU_OP_lbu: case CU_OP_sb: return 1;
-    case CU_OP_lh: case CU_OP_lhu: case CU_OP_sh: return 2;
+    case CU_OP_lh: case CU_OP_lhu: case CU_OP_sh: case CU_OP_flh: case CU_OP_fsh: return 2;
     case CU_OP_lw: case CU_OP_lwu: case CU_OP_sw: case CU_OP_flw: case CU_OP_fsw: return 4;
     default: return 8;
     }
@@ -99,7 +99,7 @@ INLINE int64_t load_one(unsigned op, const uint8_t *p)
     case CU_OP_lb: return (int8_t)*p;
     case CU_OP_lbu: return *p;
     case CU_OP_lh: memcpy(&h, p, 2); return (int16_t)h;
-    case CU_OP_lhu: memcpy(&h, p, 2); return h;
+    case CU_OP_lhu: case CU_OP_flh: memcpy(&h, p, 2); return h;
     case CU_OP_lw: memcpy(&wd, p, 4); return (int32_t)wd;
     case CU_OP_lwu: case CU_OP_flw: memcpy(&wd, p, 4); return wd;
     default: memcpy(&d, p, 8); return d;
@@ -219,7 +219,8 @@ INLINE const struct cu_uop *load(struct cu_warp *w, const struct cu_uop *u, unsi
 
 INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    bool single = op == CU_OP_flw;
+    bool single = op != CU_OP_fld; /* halves, too, lie in 32 bits */
+    const uint32_t box = op == CU_OP_flh ? 0xffff0000u : 0;
     unsigned size_B = access_size(op);
     struct access a;
     enum shape shape = classify_access(w, u, size_B, partial, &a);
@@ -233,7 +234,7 @@ INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, uns
             return NULL;
         if (single)
             for (unsigned l = 0; l < CU_LANES; l++)
-                f.w[l] = (uint32_t)out.u[l];
+                f.w[l] = (uint32_t)out.u[l] | box;
         else
             memcpy(&f, &out, sizeof(f));
         put_f(w, u->rd, &f, single, partial);
@@ -245,12 +246,15 @@ INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, uns
         int64_t v = load_one(op, p);
 
         if (single) {
-            f.wv[0] = splat_w((int32_t)v);
+            f.wv[0] = splat_w((int32_t)((uint32_t)v | box));
             f.wv[1] = f.wv[0];
         } else {
             EACH_V8(k)
                 f.qv[k] = splat(v);
         }
+    } else if (op == CU_OP_flh) {
+        for (unsigned l = a.first; l <= a.last; l++)
+            f.w[l] = (uint32_t)load_one(op, p + (l - a.first) * size_B) | box;
     } else if (!partial) {
         memcpy(&f, p, CU_LANES * size_B);
     } else {
@@ -319,7 +323,7 @@ INLINE const struct cu_uop *store(struct cu_warp *w, const struct cu_uop *u, uns
     return store_values(w, u, size_B, partial, &a, shape, w->x[u->rs2].u);
 }
 
-/* fsw stores the low bits as they are, boxed or not. */
+/* fsw and fsh store the low bits as they are, boxed or not. */
 INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
     unsigned size_B = access_size(op);
@@ -328,7 +332,7 @@ INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, un
     enum shape shape = classify_access(w, u, size_B, partial, &a);
     uint64_t values[CU_LANES];
 
-    if (!partial && as_single == (op == CU_OP_fsw) && LIKELY(shape == SHAPE_CONTIGUOUS)) {
+    if (!partial && op != CU_OP_fsh && as_single == (op == CU_OP_fsw) && LIKELY(shape == SHAPE_CONTIGUOUS)) {
         struct run r = run_at(w, a.base, PETREL_PTE_WRITE);
 
         if (LIKELY(run_holds(&r, a.base, CU_LANES * size_B))) {

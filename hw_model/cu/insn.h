@@ -64,6 +64,24 @@ static inline __attribute__((always_inline)) enum cu_format cu_insn_format(unsig
     }
 }
 
+/** Fixed bits of an operation; folds for a constant. */
+static inline __attribute__((always_inline)) uint32_t cu_insn_match(unsigned op)
+{
+    switch (op) {
+#define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) case CU_OP_##id_: return match_;
+#include "rv64.def"
+#undef RV
+    default: return 0;
+    }
+}
+
+/** Field fmt of a floating point operation: the format of its result or, where that is in an x register, of its operands. */
+enum { CU_FP_S, CU_FP_D, CU_FP_H };
+static inline __attribute__((always_inline)) unsigned cu_insn_fmt(unsigned op)
+{
+    return cu_insn_match(op) >> 25 & 3;
+}
+
 /* Scoreboard slots: x0..x31, f0..f31, then a slot that takes what nobody reads. Slot 0 (x0) is always ready. */
 #define CU_SLOT_F 32u
 #define CU_SLOT_NONE 64u

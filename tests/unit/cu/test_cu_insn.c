@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "cu_asm.h"
 #include "cu_fixture.h"
-#include "insn.h"
 
 /* What each lane brings and takes away. */
 struct lane_io { uint64_t a, b, c, x_out, f_out, flags, pad[2]; };
@@ -42,18 +42,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static uint32_t i_type(uint32_t match, unsigned rd, unsigned rs1, int imm)
-{
-    return match | rd << 7 | rs1 << 15 | (uint32_t)imm << 20;
-}
-
-static uint32_t s_type(uint32_t match, unsigned rs1, unsigned rs2, int imm)
-{
-    return match | (uint32_t)(imm & 31) << 7 | rs1 << 15 | rs2 << 20 | (uint32_t)(imm >> 5 & 127) << 25;
-}
-
-#define MATCH(op_) cu_insns[CU_OP_##op_].match
-
 /*
  * Runs one instruction: a, b, c in x6, x7, x28 and f1, f2, f3, results in x29 and f4. With `lanes` below 32 only that many
  * work-items exist, so the partial handlers run.
@@ -67,7 +55,7 @@ static void run_insn(uint32_t insn, unsigned frm, struct lane_io io[32], unsigne
 
     code[n++] = i_type(MATCH(csrrs), 5, 0, 0xccc);
     code[n++] = i_type(MATCH(slli), 5, 5, 6);
-    code[n++] = MATCH(add) | 5 << 7 | 10 << 15 | 5 << 20;
+    code[n++] = r_type(MATCH(add), 5, 10, 5);
     code[n++] = i_type(MATCH(ld), 6, 5, 0);
     code[n++] = i_type(MATCH(ld), 7, 5, 8);
     code[n++] = i_type(MATCH(ld), 28, 5, 16);
