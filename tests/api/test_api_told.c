@@ -31,7 +31,6 @@ static int heard(void)
     int n = 0;
 
     umdLogFlush(2000);
-    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
     FILE *f = fopen(log_path, "r");
     assert_non_null(f);
     while (fgets(line, sizeof(line), f)) {
@@ -43,10 +42,15 @@ static int heard(void)
             strcat(all, line);
     }
     fclose(f);
-    unlink(log_path);
     if (n > 1)
         print_message("%s", all);
     return n;
+}
+
+static void listen_no_more(void)
+{
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    unlink(log_path);
 }
 
 /* ---- First causes ---- */
@@ -169,6 +173,8 @@ static void *wait_and_look(void *arg)
     if (st == UMD_ERR_CTX_BANNED && umdGetFirstCause(d.id, &d) != UMD_SUCCESS) /* who comes when others have been told */
         return NULL;
     w->whole = d.code == UMD_ERR_HW_PAGE_FAULT && strstr(d.figures, "source=");
+    if (!w->whole)
+        print_message("wait -> %s, told: %s %s\n", umdStatusName(st), umdStatusName((umdStatus)d.code), d.figures);
     return NULL;
 }
 
@@ -323,7 +329,10 @@ static void one_line_each(void **state)
             st = umdMemAlloc(ctx, 4096, 0, UMD_MEM_HOST_VISIBLE, &p);
         bool fired = umd_fault_fired(UMD_FAULT_SYS_ALLOC) > 0;
         assert_ok(umd_fault_plan_set(NULL));
+        for (int i = 0; i < 2000 && heard() < fired; i++) /* refused to another thread, which is about to say so */
+            usleep(1000);
         assert_int_equal(heard(), fired);
+        listen_no_more();
         if (st != UMD_SUCCESS) {
             umdErrorDetail d = fx_detail();
             assert_st(st, UMD_ERR_MEM_HOST_ALLOC_FAILED);
@@ -466,6 +475,7 @@ static void destroyed_at_work(void **state)
             assert_ok(umdStreamDestroy(a)); /* lives on in the event */
         assert_ok(umdContextDestroy(ctx));
         assert_int_equal(heard(), 0);
+        listen_no_more();
     }
 }
 
@@ -492,6 +502,7 @@ static void destroyed_after_loss(void **state)
     assert_ok(umdStreamDestroy(s));
     assert_ok(umdContextDestroy(ctx));
     assert_int_equal(heard(), 0);
+    listen_no_more();
 }
 
 static umdErrorCounts counts_of(umdStatus code)
@@ -517,6 +528,7 @@ static void full_is_no_error(void **state)
     assert_ok(umdMemset(f->stream, p, 1, 4, 4096));
     assert_int_equal(umd_fault_fired(UMD_FAULT_KMD_RING_FULL), 2);
     assert_int_equal(heard(), 0);
+    listen_no_more();
     assert_int_equal(counts_of(UMD_ERR_SUBMIT_RING_FULL).retried - before.retried, 2);
     assert_int_equal(counts_of(UMD_ERR_SUBMIT_RING_FULL).absorbed - before.absorbed, 2);
     assert_int_equal(umdStatusAdvice(UMD_ERR_SUBMIT_RING_FULL).severity, UMD_SEVERITY_INFO);

@@ -44,11 +44,10 @@ static bool hold(struct place *p)
 
 static void let_go(struct place *p) { atomic_store_explicit(&p->held, false, memory_order_release); }
 
-/* The place of a record's scene, held; NULL: none. */
-static struct place *find(umdRecordId id)
+/* The first place of a record's scene from `first` on, held; NULL: none. */
+static struct place *find_from(umdRecordId id, struct place *first)
 {
-    for (uint32_t i = 0; id.seq && i < PLACES; i++) {
-        struct place *p = &places[i];
+    for (struct place *p = first; id.seq && p < places + PLACES; p++) {
         if (atomic_load_explicit(&p->seq, memory_order_relaxed) != id.seq)
             continue;
         for (uint32_t spins = 0; spins < SPINS; spins++) {
@@ -62,6 +61,8 @@ static struct place *find(umdRecordId id)
     }
     return NULL;
 }
+
+static struct place *find(umdRecordId id) { return find_from(id, places); }
 
 /* ---- Stack ---- */
 
@@ -152,12 +153,11 @@ void umd_scene_met(struct umd_diag_thread *t, umdRecordId id)
     if (!t->depth || umd_id_equal(t->scene_of, id))
         return;
     t->scene_of = id;
-    struct place *p = find(id);
-    if (!p)
-        return;
-    if (!p->scene.met_tid)
-        take_calls(&p->scene, t);
-    let_go(p);
+    for (struct place *p = places; (p = find_from(id, p)) != NULL; p++) { /* a pinned one is a copy, which outlives the other */
+        if (!p->scene.met_tid)
+            take_calls(&p->scene, t);
+        let_go(p);
+    }
 }
 
 bool umd_scene_known(umdRecordId id)

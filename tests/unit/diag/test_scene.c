@@ -123,6 +123,25 @@ static void scene_of_another_thread_gets_the_calls_that_met_it(void **state)
     assert_string_equal(s.calls[s.call_at].args, "stream=5");
 }
 
+/* Also where it was pinned before anyone met it, and what was raised since has pushed out all but the pinned one. */
+static void pinned_scene_gets_the_calls_that_met_it(void **state)
+{
+    umdErrorDetail d;
+    pthread_t t;
+
+    (void)state;
+    assert_int_equal(pthread_create(&t, NULL, raise_elsewhere, &d), 0);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    umd_record_pin(&d, true);
+    struct umd_api_call call = { 0 };
+    umd_api_enter(&call, "umdStreamSynchronize", "stream=%d", 6);
+    (void)umd_api_exit(&call, umd_record_import(&d));
+    for (int i = 0; i < 80; i++)
+        CALL("umdA", UMD_FAIL(UMD_ERR_PARAM_RANGE, "i=%d", i));
+    umdErrorScene s = scene_of(d.id);
+    assert_string_equal(s.calls[s.call_at].args, "stream=6");
+}
+
 static void scenes_are_bounded_and_pins_outlive_them(void **state)
 {
     umdErrorScene s = { .size_B = sizeof(s) };
@@ -470,7 +489,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scene_has_calls_and_arguments), cmocka_unit_test(digest_is_of_the_path), cmocka_unit_test(errors_before_are_of_the_context),
-        cmocka_unit_test(scene_of_another_thread_gets_the_calls_that_met_it), cmocka_unit_test(scenes_are_bounded_and_pins_outlive_them),
+        cmocka_unit_test(scene_of_another_thread_gets_the_calls_that_met_it), cmocka_unit_test(pinned_scene_gets_the_calls_that_met_it),
+        cmocka_unit_test(scenes_are_bounded_and_pins_outlive_them),
         cmocka_unit_test(first_cause_outlives_what_is_between), cmocka_unit_test(pins_of_devices_outlive_those_of_contexts),
         cmocka_unit_test(a_ring_of_causes_ends), cmocka_unit_test(forms_of_text), cmocka_unit_test(counts_by_code),
         cmocka_unit_test(retries_and_drops_are_counted), cmocka_unit_test(told_and_dropped_records_have_their_line),
