@@ -20,10 +20,10 @@ static struct cu_region *region_find(struct hw_cu_array *a, uint64_t root, uint6
     return NULL;
 }
 
-/* Micro-ops of a region back to "not decoded". The one behind the end is always so: its fetch leads to the next region. */
+/* Micro-ops of a region back to "not decoded". Those behind the end are always so: their fetch leads to the next region. */
 void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg)
 {
-    uint64_t count = rg->size_B / 2 + 1;
+    uint64_t count = rg->size_B / 2 + CU_BEHIND_END;
 
     for (uint64_t i = 0; i < count; i++)
         rg->uops[i] = (struct cu_uop){ .fn = { cu_handle_undecoded, cu_handle_undecoded }, .d = CU_SLOT_NONE, .step = 2,
@@ -52,20 +52,35 @@ static struct cu_region *region_alloc(struct hw_cu_array *a, uint64_t uops_B)
     return rg;
 }
 
-struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t va, uint64_t size_B)
+/* Cuts [*va, *end) at regions that lie in it, keeping what is around `at`: an address belongs to one region. */
+static void clip(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t *va, uint64_t *end)
 {
-    struct cu_region *rg = region_find(a, root, va);
+    for (struct cu_region *rg = a->regions; rg; rg = rg->next) {
+        if (rg->root != root)
+            continue;
+        if (rg->va > at && rg->va < *end)
+            *end = rg->va;
+        if (rg->va <= at && rg->va + rg->size_B > *va)
+            *va = rg->va + rg->size_B;
+    }
+}
+
+struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t va, uint64_t size_B)
+{
+    struct cu_region *rg = region_find(a, root, at);
+    uint64_t end = va + ((size_B + 1) & ~1ull);
 
     if (rg)
         return rg;
-    size_B = (size_B + 1) & ~1ull;
-    rg = region_alloc(a, (size_B / 2 + 1) * sizeof(struct cu_uop) + UOP_ALIGN);
+    clip(a, root, at, &va, &end);
+    assert(at >= va && at < end);
+    rg = region_alloc(a, ((end - va) / 2 + CU_BEHIND_END) * sizeof(struct cu_uop) + UOP_ALIGN);
     if (!rg)
         return NULL;
     rg->uops = (struct cu_uop *)(((uintptr_t)rg->uops_mem + UOP_ALIGN - 1) & ~(uintptr_t)(UOP_ALIGN - 1));
     rg->root = root;
     rg->va = va;
-    rg->size_B = size_B;
+    rg->size_B = end - va;
     cu_region_redecode(a, rg);
     rg->next = a->regions;
     a->regions = rg;
@@ -175,7 +190,7 @@ const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region
     if (!rg) {
         fault = fetch_half(a, a->root, va, &half);
         if (!fault) {
-            rg = cu_region_get(a, a->root, page, PETREL_PAGE_SIZE);
+            rg = cu_region_get(a, a->root, va, page, PETREL_PAGE_SIZE);
             fault = rg ? 0 : PETREL_FAULT_HOST_MEMORY;
         }
         if (fault) {

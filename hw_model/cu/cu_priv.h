@@ -62,10 +62,12 @@ struct cu_node {
 
 /* ---- Code ---- */
 
+/* An instruction of four bytes may begin in the last halfword; what follows it lies one further. */
+#define CU_BEHIND_END 2u
 struct cu_region {
     struct cu_region *next;
     uint64_t root, va, size_B;
-    struct cu_uop *uops;     /**< one per halfword, and one behind the end */
+    struct cu_uop *uops;     /**< one per halfword, and CU_BEHIND_END behind the end */
     void *uops_mem;
 };
 
@@ -187,8 +189,8 @@ void cu_exec_force_base(bool on);
 /* code.c */
 /** Micro-op at va, analysed and ready to run; NULL: faulted, with the fault raised on w (va, EXEC). */
 const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region **rg_out);
-/* NULL: no host memory, see memory_record. */
-struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t va, uint64_t size_B);
+/* The region that holds `at`: one there is, or a new one over va and size_B, less what others hold. NULL: no host memory, see memory_record. */
+struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t va, uint64_t size_B);
 void cu_regions_drop(struct hw_cu_array *a);
 void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg);
 /** Decodes the micro-op in place unless it is. Value: false when the code could not be read. */

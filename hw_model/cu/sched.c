@@ -361,13 +361,15 @@ static bool load_code(struct hw_cu_array *a, struct hw_cu_fault *fault_out)
 
     if (!fault && !(x.rights & PETREL_PTE_EXEC))
         fault = PETREL_FAULT_ACCESS;
+    if (va >= PETREL_VA_USER_END || size_B > PETREL_VA_USER_END - va) /* the packet is user memory: it may say anything */
+        size_B = 0;
     if (!fault && (d->entry_va - va >= size_B || va & 1)) { /* code outside of what was announced: by the page */
         va = d->entry_va & ~(uint64_t)(PETREL_PAGE_SIZE - 1);
         size_B = PETREL_PAGE_SIZE;
     }
     if (!fault) {
-        a->code = cu_region_get(a, a->root, va, size_B);
-        if (a->code && d->entry_va - a->code->va < a->code->size_B) {
+        a->code = cu_region_get(a, a->root, d->entry_va, va, size_B);
+        if (a->code) {
             cu_converge_function(a, a->code, (uint32_t)((d->entry_va - a->code->va) / 2));
             return true;
         }

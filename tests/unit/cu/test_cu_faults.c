@@ -150,6 +150,38 @@ static void test_code_faults(void **state)
     fixture_load(f, CU_KERNELS);
 }
 
+/* An instruction may begin in the last halfword of what was announced, or of a page: what follows comes from the next. */
+static void test_code_across_end(void **state)
+{
+    const uint16_t code[] = { 0x0593, 0x0055, 0xc10c, 0x8082 }; /* addi a1, a0, 5; c.sw a1, (a0); c.ret */
+    const struct { uint64_t code_B, at; } cases[] = {
+        { 4, 2 }, { 0, PETREL_PAGE_SIZE - 2 }, { PETREL_PAGE_SIZE, PETREL_PAGE_SIZE - 2 }, { UINT64_MAX, 2 },
+    };
+    struct launch l = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fixture_reset_data(f);
+        l.args = fixture_alloc(f, 64);
+        l.entry = fixture_code(f, (const uint32_t[]){ 0 }, 1) + cases[i].at;
+        f->code_B = cases[i].code_B;
+        memcpy(fixture_host(f, l.entry), code, sizeof(code));
+        assert_int_equal(fixture_run(f, &l).state, HW_CU_DONE);
+        assert_int_equal(*(uint32_t *)fixture_host(f, l.args), (uint32_t)l.args + 5);
+    }
+    /* a jump out of what was announced, within its page, and a dispatch that announces more of it than the one before */
+    fixture_code(f, (const uint32_t[]){ 0x1000006f }, 1); /* j +256 */
+    memcpy(fixture_host(f, FLAT_CODE_VA + 256), code, sizeof(code));
+    for (unsigned i = 0; i < 2; i++) {
+        l.entry = FLAT_CODE_VA + 256 * i;
+        f->code_B = i ? 512 : 4;
+        memset(fixture_host(f, l.args), 0, 64);
+        assert_int_equal(fixture_run(f, &l).state, HW_CU_DONE);
+        assert_int_equal(*(uint32_t *)fixture_host(f, l.args), (uint32_t)l.args + 5);
+    }
+    fixture_load(f, CU_KERNELS);
+}
+
 static void test_resources(void **state)
 {
     struct launch l = { .entry = fixture_kernel(f, "saxpy"), .grid = { 1, 1, 1 }, .block = { 1024, 1, 1 } };
@@ -298,7 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page), cmocka_unit_test(test_trap), cmocka_unit_test(test_stack_overflow),
-        cmocka_unit_test(test_code_faults), cmocka_unit_test(test_resources), cmocka_unit_test(test_sabotage),
+        cmocka_unit_test(test_code_faults), cmocka_unit_test(test_code_across_end), cmocka_unit_test(test_resources), cmocka_unit_test(test_sabotage),
         cmocka_unit_test(test_probe), cmocka_unit_test(test_slices), cmocka_unit_test(test_timing),
     };
 
