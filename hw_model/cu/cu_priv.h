@@ -229,6 +229,9 @@ bool cu_mem_lanes(struct cu_warp *w, const struct cu_uop *u, const uint64_t *va,
 /** Timing of one warp access: cycles until the value is there. */
 uint32_t cu_mem_time(struct cu_warp *w, uint64_t first, uint64_t last, bool write, bool system);
 uint32_t cu_mem_time_lanes(struct cu_warp *w, const uint64_t *va, bool write);
+/** Of one lane's atomic after as many others'. */
+uint32_t cu_mem_time_atomic(struct cu_warp *w, uint64_t va, uint32_t lanes_before);
+/* atomic.c */
 const struct cu_uop *cu_mem_amo(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u);
 
@@ -264,12 +267,18 @@ float cu_special(unsigned op, float x);
 const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_t fault, uint32_t access, uint64_t va, unsigned lane,
                               uint64_t data);
 void cu_group_barrier_check(struct cu_group *g, uint64_t now);
+
+/* warp.c */
+void cu_warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now);
 void cu_warp_set_mask(struct cu_warp *w, uint32_t mask);
+/** Issues from u until the warp's cycle is `end` or it cannot go on. Value: what comes next; NULL: it cannot go on. */
+const struct cu_uop *cu_warp_issue(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
 
 static inline uint64_t cu_pc(const struct cu_region *rg, const struct cu_uop *u)
 {
     return rg->va + (uint64_t)(u - rg->uops) * 2;
 }
+static inline uint64_t cu_later(uint64_t x, uint64_t y) { return x > y ? x : y; }
 static inline unsigned cu_first_lane(uint32_t mask) { return (unsigned)__builtin_ctz(mask); }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.c - dispatches: workgroups over compute units by occupancy, warps in device time, faults, sabotage. */
+/* sched.c - dispatches: workgroups over compute units by occupancy, warps in device time, faults. */
 /*
  * What the timing model simplifies. A compute unit runs in epochs of EPOCH cycles. Inside one, each warp runs on a time line of its
  * own: an instruction issues when its operands are there (scoreboard, latency classes, cache tags), at most one a cycle. The warps
@@ -22,9 +22,6 @@ UMD_LOG_MODULE("hw.cu");
 
 #define EPOCH 1024u
 #define BATCH_ALIGN 64u
-#define HANG_AFTER 4u      /* instructions of a warp before a sabotaged unit stops */
-#define ILLEGAL_AT 4u      /* instruction of the first warp that is fetched wrong */
-#define MXCSR_DEFAULT 0x1f80u
 
 static bool force_base;
 
@@ -186,94 +183,6 @@ const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_
 
 /* ---- Workgroups ---- */
 
-static v8 lane_mask8(uint32_t bits)
-{
-    const v8 bit = { 1, 2, 4, 8, 16, 32, 64, 128 };
-
-    return (v8)(((bit & (int64_t)bits)) != 0);
-}
-
-static i16v lane_mask16(uint32_t bits)
-{
-    const i16v bit = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768 };
-
-    return (i16v)((bit & (int32_t)bits) != 0);
-}
-
-void cu_warp_set_mask(struct cu_warp *w, uint32_t mask)
-{
-    w->mask = mask;
-    w->active = (uint32_t)__builtin_popcount(mask);
-    w->partial = mask != CU_ALL;
-    if (mask == CU_ALL) /* full handlers do not look */
-        return;
-    for (unsigned k = 0; k < 4; k++)
-        w->m64[k] = lane_mask8(mask >> (8 * k));
-    for (unsigned k = 0; k < 2; k++)
-        w->m32[k] = lane_mask16(mask >> (16 * k));
-}
-
-static void warp_ids(struct cu_warp *w, uint32_t first)
-{
-    const struct petrel_dispatch *d = &w->cu->array->d;
-    const uint32_t block[2] = { d->block[0], d->block[1] };
-    uint32_t x = first % block[0], y = first / block[0] % block[1], z = first / block[0] / block[1];
-
-    if (block[1] == 1 && d->block[2] == 1) { /* one row; y and z are 0 since the dispatch began */
-        for (unsigned k = 0; k < 4; k++)
-            w->lid[0].v[k] = (v8){ 0, 1, 2, 3, 4, 5, 6, 7 } + (int64_t)(x + 8 * k);
-        return;
-    }
-    for (unsigned l = 0; l < CU_LANES; l++) {
-        w->lid[0].u[l] = x;
-        w->lid[1].u[l] = y;
-        w->lid[2].u[l] = z;
-        if (++x == block[0]) {
-            x = 0;
-            if (++y == block[1]) {
-                y = 0;
-                z++;
-            }
-        }
-    }
-}
-
-/* ABI state at entry: a0 arguments, ra ends the lane, sp at the top of the lane's private window, tp the lane's place. */
-static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now)
-{
-    struct hw_cu_array *a = w->cu->array;
-    uint64_t place = (uint64_t)(w->cu->index * a->config.warps_per_cu + w->slot) * CU_LANES;
-    int private_shift = a->config.private_B ? __builtin_ctz(a->config.private_B) : 0;
-
-    w->used = true;
-    w->group = g;
-    w->index = index;
-    w->now = now;
-    w->f_single = CU_ALL;
-    w->frm = w->fflags = 0;
-    w->stamp = w->ages = w->instr = 0;
-    for (unsigned k = 0; k < 4; k++) {
-        const v8 number = (v8){ 0, 1, 2, 3, 4, 5, 6, 7 } + (int64_t)(place + 8 * k);
-
-        w->x[1].v[k] = (v8){ 0 } + (int64_t)CU_RETURN_VA;
-        w->x[2].v[k] = ((number + 1) << private_shift) + (int64_t)PETREL_PRIVATE_BASE;
-        if (a->config.stack_va)
-            w->x[2].v[k] = (v8){ 0 } + (int64_t)a->config.stack_va;
-        w->x[4].v[k] = number;
-        w->x[10].v[k] = (v8){ 0 } + (int64_t)a->d.args_va;
-    }
-    w->reserved = 0;
-    memset(w->mepc, 0, sizeof(w->mepc));
-    memset(w->ready, 0, sizeof(w->ready));
-    warp_ids(w, index * CU_LANES);
-    cu_path_start(w, lanes >= CU_LANES ? CU_ALL : (1u << lanes) - 1, a->code->uops + (a->d.entry_va - a->code->va) / 2, a->code);
-}
-
-static inline uint64_t later(uint64_t x, uint64_t y)
-{
-    return x > y ? x : y;
-}
-
 static struct cu_group *free_group(struct hw_cu *cu, uint32_t *place_out)
 {
     for (uint32_t i = 0; i < cu->array->groups_per_cu; i++) {
@@ -298,7 +207,7 @@ static bool group_launch(struct hw_cu *cu, uint64_t now)
 
     if (!g)
         return false;
-    now = later(now, cu->next_launch);
+    now = cu_later(now, cu->next_launch);
     cu->next_launch = now + a->config.cu_count;
     g->used = true;
     g->linear = a->next_group++;
@@ -314,7 +223,7 @@ static bool group_launch(struct hw_cu *cu, uint64_t now)
         while (cu->warps[slot].used)
             slot++;
         g->warp[i] = &cu->warps[slot];
-        warp_start(g->warp[i], g, i, lanes, now);
+        cu_warp_start(g->warp[i], g, i, lanes, now);
     }
     cu->group_count++;
     return true;
@@ -449,124 +358,7 @@ void hw_cu_kill(struct hw_cu_array *cus)
     cus->flush_code = false;
 }
 
-/* ---- Sabotage ---- */
-
-static bool sabotaged(const struct hw_cu_array *a)
-{
-    return a->sabotage.hang || a->sabotage.wild || a->sabotage.illegal;
-}
-
-/* The access of lane 0 goes astray: its base register is bent for this one instruction. */
-static const struct cu_uop *run_wild(struct cu_warp *w, const struct cu_uop *u)
-{
-    uint64_t saved = w->x[u->rs1].u[0];
-    const struct cu_uop *next;
-
-    w->cu->array->sabotage.wild = false;
-    w->x[u->rs1].u[0] = w->cu->array->sabotage.wild_va - (uint64_t)u->imm;
-    next = w->cu->array->handlers[u->op][w->partial](w, u);
-    if (u->rd != u->rs1 || cu_insns[u->op].format == CU_FMT_FL)
-        w->x[u->rs1].u[0] = saved;
-    return next;
-}
-
-static const struct cu_uop *run_illegal(struct cu_warp *w, const struct cu_uop *u)
-{
-    struct cu_uop *own = w->rg->uops + (u - w->rg->uops), keep = *own;
-    const struct cu_uop *next;
-
-    w->cu->array->sabotage.illegal = false;
-    cu_decode(w->cu->array->sabotage.illegal_bits, cu_pc(w->rg, u), own);
-    own->flags |= CU_UOP_DECODED | CU_UOP_FAR;
-    own->lat = 1;
-    next = w->cu->array->handlers[own->op][w->partial](w, own);
-    *own = keep;
-    return next;
-}
-
-/* One instruction under a sabotage. *next_out is what follows; false: the warp stops for this epoch. */
-static bool sabotage_step(struct cu_warp *w, const struct cu_uop *u, const struct cu_uop **next_out)
-{
-    struct hw_cu_array *a = w->cu->array;
-    bool first = w->group->linear == 0 && w->index == 0;
-
-    if (a->sabotage.hang && w->cu->index == 0 && w->instr >= HANG_AFTER) {
-        w->cu->hung = true;
-        *next_out = u;
-        return false;
-    }
-    if (first && a->sabotage.illegal && w->instr >= ILLEGAL_AT)
-        *next_out = run_illegal(w, u);
-    else if (first && a->sabotage.wild && u->flags & CU_UOP_MEMORY && w->mask & 1)
-        *next_out = run_wild(w, u);
-    else
-        *next_out = u->fn[w->partial](w, u);
-    return true;
-}
-
 /* ---- Running ---- */
-
-/* The inner loop: one warp until the epoch ends or it cannot go on. */
-static const struct cu_uop *run_timed(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
-{
-    uint64_t t = w->now, n = 0, lanes = 0;
-
-    while (u) {
-        t = later(later(t, w->ready[u->s1]), later(w->ready[u->s2], w->ready[u->s3]));
-        w->now = t;
-        if (t >= end)
-            break;
-        w->ready[u->d] = t + u->lat;
-        n++;
-        lanes += w->active;
-        u = u->fn[w->partial](w, u);
-        t++;
-        if (__builtin_expect(--w->fuel == 0, 0) && u)
-            u = cu_path_age(w, u);
-    }
-    w->now = later(t, w->now);
-    w->instr += n;
-    w->cu->issued += n;
-    w->cu->array->counters.lane_instr += lanes;
-    return u;
-}
-
-static const struct cu_uop *run_functional(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
-{
-    uint64_t n = 0, lanes = 0;
-
-    while (u && w->now < end) {
-        n++;
-        lanes += w->active;
-        u = u->fn[w->partial](w, u);
-        w->now++;
-        if (__builtin_expect(--w->fuel == 0, 0) && u)
-            u = cu_path_age(w, u);
-    }
-    w->instr += n;
-    w->cu->issued += n;
-    w->cu->array->counters.lane_instr += lanes;
-    return u;
-}
-
-static const struct cu_uop *run_sabotaged(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
-{
-    while (u && w->now < end && !w->cu->hung) {
-        if (!(u->flags & CU_UOP_DECODED)) {
-            u = u->fn[w->partial](w, u);
-            continue;
-        }
-        w->cu->array->counters.lane_instr += w->active;
-        if (!sabotage_step(w, u, &u))
-            break;
-        w->instr++;
-        w->cu->issued++;
-        w->now++;
-        if (--w->fuel == 0 && u)
-            u = cu_path_age(w, u);
-    }
-    return u;
-}
 
 /* All warps of the group stand, not all lanes have exited: nobody can come to the rescue. */
 static void check_stuck(struct cu_warp *w)
@@ -600,20 +392,13 @@ static void warp_run(struct cu_warp *w, uint64_t end)
     struct hw_cu_array *a = cu->array;
     const struct cu_uop *u = w->u;
 
-    _mm_setcsr(MXCSR_DEFAULT);
-    if (sabotaged(a))
-        u = run_sabotaged(w, u, end);
-    else if (a->config.functional)
-        u = run_functional(w, u, end);
-    else
-        u = run_timed(w, u, end);
-    cu_flags_collect(w);
+    u = cu_warp_issue(w, u, end);
     w->u = u;
     if (u)
         w->path[w->cur].u = u;
     else
         check_stuck(w);
-    cu->last = later(cu->last, w->now);
+    cu->last = cu_later(cu->last, w->now);
     if (!w->group->live && !a->faulted) {
         group_retire(cu, w->group);
         group_launch(cu, w->now);
@@ -632,7 +417,7 @@ static void flush_code(struct hw_cu_array *a)
 static uint64_t epoch_span(struct hw_cu *cu)
 {
     struct hw_cu_array *a = cu->array;
-    uint64_t span = cu->group_count ? EPOCH : later(cu->last, cu->start) - cu->start, busy = 0;
+    uint64_t span = cu->group_count ? EPOCH : cu_later(cu->last, cu->start) - cu->start, busy = 0;
 
     if (a->config.functional) {
         uint64_t issued = cu->issued;
@@ -641,8 +426,8 @@ static uint64_t epoch_span(struct hw_cu *cu)
     }
     for (uint32_t i = 0; i < a->config.cu_count; i++)
         busy += a->cus[i].group_count || &a->cus[i] == cu;
-    span = later(span, cu->issued / a->config.issue_per_cycle);
-    return later(span, cu->dram_B * busy / a->config.dram_B_per_clk);
+    span = cu_later(span, cu->issued / a->config.issue_per_cycle);
+    return cu_later(span, cu->dram_B * busy / a->config.dram_B_per_clk);
 }
 
 static void epoch_run(struct hw_cu *cu)
@@ -691,7 +476,7 @@ static uint64_t end_clock(const struct hw_cu_array *a)
     uint64_t end = 0;
 
     for (uint32_t i = 0; i < a->config.cu_count; i++)
-        end = later(end, a->cus[i].real);
+        end = cu_later(end, a->cus[i].real);
     return end;
 }
 
@@ -736,7 +521,7 @@ enum hw_cu_state hw_cu_run(struct hw_cu_array *cus, uint64_t budget, uint64_t *c
         end = target;
         state = HW_CU_RUNNING;
     }
-    end = later(end, a->clock);
+    end = cu_later(end, a->clock);
     *cycles_out += end - a->clock;
     a->counters.cycles += end - a->clock;
     a->clock = end;
