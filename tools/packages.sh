@@ -5,7 +5,8 @@
 # Rows: package. Run: what a build and its programs need. Check: what the tests need on top.
 packages_run="gcc libc6-dev pkg-config meson ninja-build python3 clang lld libdrm-dev libelf-dev libdw-dev libpopt-dev libjson-c-dev zlib1g-dev
 libinih-dev"
-packages_check="$packages_run libcmocka-dev libmpfr-dev binutils libvulkan-dev help2man man-db"
+packages_check="$packages_run libcmocka-dev binutils libvulkan-dev help2man man-db qemu-user libmpfr-dev
+libclang-rt-14-dev llvm-14 picolibc-riscv64-unknown-elf"
 
 packages_missing() {
     local p missing=()

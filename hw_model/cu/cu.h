@@ -27,6 +27,17 @@ struct hw_xlat {
 /** 0 or enum petrel_fault. Walks the tables; implemented in mmu.c. access: enum petrel_access. */
 typedef uint32_t (*hw_translate_fn)(void *priv, uint64_t root, uint64_t va, uint32_t access, struct hw_xlat *xlat_out);
 
+/** An instruction that was carried out; what the pointers name is the model's and stands still during the call. */
+struct hw_cu_trace {
+    uint64_t pc, wg;
+    uint32_t warp;         /**< in the workgroup */
+    uint32_t mask;         /**< lanes that took part */
+    uint32_t bits;         /**< as fetched, 16 or 32 bits */
+    uint8_t size_B;        /**< 2 or 4 */
+    uint8_t rd;            /**< register written: 0 to 31 x, 32 to 63 f, 0: none */
+    const uint64_t *before, *after; /**< rd's 32 lanes; NULL without one */
+};
+
 struct hw_cu_config {
     uint32_t cu_count, warps_per_cu, local_B, regs_per_cu; /**< regs_per_cu: 32-lane vector registers of 8 bytes a lane */
     bool functional;
@@ -43,7 +54,9 @@ struct hw_cu_config {
     bool bare;                         /**< privileged registers and mret are taken, not ILLEGAL */
     uint64_t stack_va;                 /**< bare: sp at entry; 0: the top of the lane's private window */
     void (*on_exit)(void *observer, uint64_t item, uint64_t a0); /**< NULL, or a work-item ends by ecall */
+    void (*on_trace)(void *observer, const struct hw_cu_trace *t); /**< NULL, or after each instruction; slow */
     void *observer;
+    uint32_t host_threads;             /**< units are spread over as many host threads; 0, 1: the caller's alone */
 };
 
 struct hw_cu_array;
@@ -62,6 +75,7 @@ struct hw_cu_sabotage {
 struct hw_cu_fault {
     uint32_t fault;        /**< enum petrel_fault */
     uint64_t va, pc, info, wg, data; /**< as PETREL_RING_FAULT_* */
+    uint64_t other_pc;     /**< TRAP, a barrier that cannot be met: the other place; 0: there is none */
 };
 
 enum hw_cu_state { HW_CU_IDLE, HW_CU_RUNNING, HW_CU_DONE, HW_CU_FAULTED, HW_CU_HUNG };

@@ -253,6 +253,7 @@ INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, uns
                 f.qv[k] = splat(v);
         }
     } else if (op == CU_OP_flh) {
+        memset(&f, 0, sizeof(f));
         for (unsigned l = a.first; l <= a.last; l++)
             f.w[l] = (uint32_t)load_one(op, p + (l - a.first) * size_B) | box;
     } else if (!partial) {

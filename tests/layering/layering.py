@@ -15,10 +15,13 @@ ALLOWED = [
     ("umd", {"umd", "umd/winsys", "umd/diag", "include/umd", "include/umd-diag", "include/uapi", "include/hw", "kmd_sim/kmd.h"}),
     ("include/device", {"include/device", "include/hw"}),
     ("include", {"include/umd", "include/umd-diag", "include/uapi", "include/hw"}),
+    ("tools/sim", {"tools", "tools/sim", "hw_model", "include/umd", "include/umd-diag", "include/hw", "umd/diag"}),
     ("tools", {"tools", "include/umd", "include/umd-diag", "include/uapi", "include/hw", "include/device", "umd/diag"}),
 ]
 # Only the carriers load the kernel driver.
 ONLY = {"kmd_sim/kmd.h": re.compile(r"^(kmd_sim/|umd/winsys/winsys_(direct|loopback|carrier))")}
+# The compute unit without a driver is for the tools that simulate: hw-run, umd-bench sim.
+ONLY_ROOM = {"tools/sim": re.compile(r"^tools/(sim/|hw-run|umd-bench/bench_sim)")}
 # Diagnosis code cannot read the fault plan: these must not include it.
 NO_FAULT_PLAN = re.compile(r"^kmd_sim/(watchdog|reset|irq|event)\.c$|^umd/error\.c$")
 DIAG_PUBLIC = {"umd/umd_status.h", "umd/umd_diag.h", "umd/umd_log.h"}
@@ -31,8 +34,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 def room(path):
     if path in ("hw_model/hw.h", "kmd_sim/kmd.h"):
         return path
-    if path.startswith("kmd_sim/usercopy"):
-        return "kmd_sim/usercopy"
+    for r in ("kmd_sim/usercopy", "tools/sim"):
+        if path.startswith(r):
+            return r
     if path.startswith("include/"):
         return "include/umd-diag" if path[len("include/"):] in DIAG_PUBLIC else "/".join(path.split("/")[:2])
     for r in ("umd/diag", "umd/winsys", "kmd_sim/drm", "kmd_sim", "hw_model", "umd", "tools", "tests"):
@@ -66,6 +70,11 @@ def sources(root):
 def check_edge(path, target, errors):
     if target in ONLY and not ONLY[target].match(path):
         errors.append(f"{path}: only {ONLY[target].pattern} may include {target}")
+    only = ONLY_ROOM.get(room(target))
+    if only:
+        if not only.match(path):
+            errors.append(f"{path}: only {only.pattern} may include {target}")
+        return
     if target == "umd/diag/fault_plan.h" and NO_FAULT_PLAN.match(path):
         errors.append(f"{path}: diagnosis code may not read the fault plan")
     for prefix, rooms in ALLOWED:
