@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* sim.c - see sim.h: an array of compute units over memory of this process, and launches on it. */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <hw/petrel_pte.h>
+
+#include "profile.h"
+#include "sim.h"
+#include "umd-tool.h"
+
+void cu_exec_force_base(bool on); /* of the model's own headers, which nothing else of is needed */
+
+enum { RANGES_MAX = 64 };
+
+struct range {
+    uint64_t va, size_B;
+    uint8_t *host;              /* images beside each other, size_B each */
+};
+
+struct sim {
+    struct sim_config config;
+    struct hw_cu_config cu;
+    struct hw_cu_array *cus;
+    uint8_t *scratch;
+    uint64_t scratch_B;
+    struct range ranges[RANGES_MAX];
+    uint32_t range_count;
+};
+
+bool sim_fail(struct sim_error *error_out, int status, const char *fmt, ...)
+{
+    va_list ap;
+
+    error_out->status = status;
+    va_start(ap, fmt);
+    vsnprintf(error_out->text, sizeof(error_out->text), fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static const struct range *range_of(const struct sim *s, uint64_t va)
+{
+    for (uint32_t i = 0; i < s->range_count; i++)
+        if (va - s->ranges[i].va < s->ranges[i].size_B)
+            return &s->ranges[i];
+    return NULL;
+}
+
+/* Pages of 2 MiB where the range has all of one. A range with copies is one run: it never is in a TLB. */
+static uint32_t translate(void *priv, uint64_t root, uint64_t va, uint32_t access, struct hw_xlat *xlat_out)
+{
+    const struct sim *s = priv;
+    const struct range *r = range_of(s, va);
+    uint64_t page_B = 2u << 20, page = va & ~(page_B - 1);
+
+    (void)root;
+    (void)access;
+    if (!r)
+        return PETREL_FAULT_PAGE;
+    if (page < r->va || page + page_B > r->va + r->size_B) {
+        page_B = PETREL_PAGE_SIZE;
+        page = va & ~(page_B - 1);
+    }
+    if (s->config.images) {
+        page = r->va;
+        page_B = r->size_B;
+    }
+    *xlat_out = (struct hw_xlat){ .host = r->host + (page - r->va), .page_va = page, .page_B = page_B,
+                                  .rights = PETREL_PTE_READ | PETREL_PTE_WRITE | PETREL_PTE_EXEC,
+                                  .lane_stride_B = s->config.images ? r->size_B : 0 };
+    return 0;
+}
+
+static uint8_t *map_host(uint64_t size_B)
+{
+    void *p = mmap(NULL, size_B, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static bool array_create(struct sim *s, struct sim_error *error_out)
+{
+    hw_cu_array_destroy(s->cus);
+    s->cus = NULL;
+    cu_exec_force_base(s->config.portable);
+    umdStatus st = hw_cu_array_create(&s->cu, &s->cus);
+    cu_exec_force_base(false);
+    return st >= 0 || sim_fail(error_out, EXIT_ENVIRONMENT, "the compute units cannot be had: %s", umdStatusString(st));
+}
+
+static bool configure(struct sim *s, struct sim_error *error_out)
+{
+    const struct sim_config *c = &s->config;
+    struct hw_profile profile;
+    uint32_t warps = (c->lanes + 31) / 32;
+
+    umdStatus st = hw_profile_load(NULL, &profile);
+    if (st < 0)
+        return sim_fail(error_out, EXIT_ENVIRONMENT, "the device's figures cannot be had: %s", umdStatusString(st));
+    s->cu = profile.cu;
+    if (c->units)
+        s->cu.cu_count = c->units;
+    if (s->cu.warps_per_cu < warps) {
+        s->cu.warps_per_cu = warps;
+        s->cu.regs_per_cu = 0;
+    }
+    s->cu.functional = c->functional;
+    s->cu.bare = c->bare;
+    s->cu.on_exit = c->on_exit;
+    s->cu.observer = c->observer;
+    s->cu.translate = translate;
+    s->cu.translate_priv = s;
+    s->cu.private_B = (uint32_t)c->private_B;
+    s->scratch_B = (uint64_t)s->cu.cu_count * s->cu.warps_per_cu * 32u * c->private_B;
+    if (s->scratch_B && !(s->scratch = map_host(s->scratch_B)))
+        return sim_fail(error_out, EXIT_ENVIRONMENT, "no memory for %" PRIu64 " MiB of private memory", s->scratch_B >> 20);
+    s->cu.scratch = s->scratch;
+    return array_create(s, error_out);
+}
+
+bool sim_create(const struct sim_config *config, struct sim **sim_out, struct sim_error *error_out)
+{
+    struct sim *s = calloc(1, sizeof(*s));
+
+    assert(config->lanes >= 1 && config->lanes <= SIM_LANES_MAX);
+    if (!s)
+        return sim_fail(error_out, EXIT_ENVIRONMENT, "no memory");
+    s->config = *config;
+    if (!configure(s, error_out)) {
+        sim_destroy(s);
+        return false;
+    }
+    *sim_out = s;
+    return true;
+}
+
+uint32_t sim_copies(const struct sim *s)
+{
+    return s->config.images ? s->config.lanes : 1;
+}
+
+void sim_destroy(struct sim *s)
+{
+    if (!s)
+        return;
+    hw_cu_array_destroy(s->cus);
+    if (s->scratch)
+        munmap(s->scratch, s->scratch_B);
+    for (uint32_t i = 0; i < s->range_count; i++)
+        munmap(s->ranges[i].host, s->ranges[i].size_B * sim_copies(s));
+    free(s);
+}
+
+bool sim_map(struct sim *s, uint64_t va, uint64_t size_B, struct sim_error *error_out)
+{
+    struct range *r = &s->ranges[s->range_count];
+
+    assert(va % PETREL_PAGE_SIZE == 0 && size_B % PETREL_PAGE_SIZE == 0 && size_B);
+    assert(va < SIM_VA_END && size_B <= SIM_VA_END - va);
+    if (s->range_count == RANGES_MAX)
+        return sim_fail(error_out, EXIT_ENVIRONMENT, "more than %d separate ranges of memory", RANGES_MAX);
+    if (size_B > SIZE_MAX / SIM_LANES_MAX / 2 || !(r->host = map_host(size_B * sim_copies(s))))
+        return sim_fail(error_out, EXIT_ENVIRONMENT, "no memory for %" PRIu64 " times %" PRIu64 " MiB at 0x%" PRIx64, (uint64_t)sim_copies(s), size_B >> 20, va);
+    r->va = va;
+    r->size_B = size_B;
+    s->range_count++;
+    return true;
+}
+
+void *sim_host(struct sim *s, uint32_t item, uint64_t va, uint64_t size_B)
+{
+    const struct range *r = range_of(s, va);
+
+    if (!r || size_B > r->size_B - (va - r->va))
+        return NULL;
+    return r->host + (s->config.images ? item * r->size_B : 0) + (va - r->va);
+}
+
+bool sim_set_stack(struct sim *s, uint64_t stack_va, struct sim_error *error_out)
+{
+    s->cu.stack_va = stack_va;
+    return array_create(s, error_out);
+}
+
+bool sim_start(struct sim *s, const struct petrel_dispatch *d, struct hw_cu_fault *fault_out)
+{
+    return hw_cu_start(s->cus, d, 1, NULL, fault_out);
+}
+
+enum sim_state sim_run(struct sim *s, uint64_t cycles, struct hw_cu_fault *fault_out)
+{
+    uint64_t passed = 0;
+
+    switch (hw_cu_run(s->cus, cycles, &passed, fault_out)) {
+    case HW_CU_DONE: return SIM_DONE;
+    case HW_CU_FAULTED: hw_cu_kill(s->cus); return SIM_FAULT;
+    default: return SIM_RUNNING;
+    }
+}
+
+void sim_stop(struct sim *s)
+{
+    hw_cu_kill(s->cus);
+}
+
+void sim_counters(const struct sim *s, struct hw_cu_counters *counters_out)
+{
+    hw_cu_get_counters(s->cus, counters_out);
+}
