@@ -6,7 +6,7 @@
  */
 #include "cu_priv.h"
 
-enum { CSR_MEPC = 0x341, SYSCALL_EXIT = 93 };
+enum { SYSCALL_EXIT = 93 };
 
 bool cu_csr_is_privileged(unsigned csr)
 {
@@ -28,9 +28,9 @@ const struct cu_uop *cu_csr_privileged(struct cu_warp *w, const struct cu_uop *u
         return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, cu_first_lane(w->mask), u->bits);
     for (uint32_t m = w->mask; m; m &= m - 1) {
         unsigned l = cu_first_lane(m);
-        uint64_t old = csr == CSR_MEPC ? w->mepc[l] : 0;
+        uint64_t old = csr == CU_CSR_MEPC ? w->mepc[l] : 0;
 
-        if (csr == CSR_MEPC && writes)
+        if (csr == CU_CSR_MEPC && writes)
             w->mepc[l] = csr_value(kind, old, immediate ? u->rs1 : w->x[u->rs1].u[l]) & ~1ull;
         w->x[u->rd].u[l] = old;
     }

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* csr.c - control and status registers: rounding mode and flags (one per warp), counters, work-item ids. */
+#include <assert.h>
 #include <immintrin.h>
 
 #include <hw/petrel_csr.h>
 
 #include "cu_priv.h"
 
-enum { CSR_FFLAGS = 1, CSR_FRM, CSR_FCSR, CSR_CYCLE = 0xc00, CSR_TIME, CSR_INSTRET };
+/* csr.def has the numbers; what kernels include has those of its own registers. */
+#define CHECK_ITEM(id_) static_assert((unsigned)CU_CSR_##id_ == PETREL_CSR_##id_, #id_ " differs");
+#define CHECK_WARP(id_)
+#define CHECK_COUNTER(id_)
+#define CHECK_BARE(id_)
+#define CSR(id_, number_, name_, kind_) CHECK_##kind_(id_)
+#include "csr.def"
+#undef CSR
 
 void cu_flags_collect(struct cu_warp *w)
 {
@@ -25,22 +33,22 @@ static bool read_uniform(struct cu_warp *w, unsigned csr, uint64_t *v_out)
     const struct petrel_dispatch *d = &cu->array->d;
 
     switch (csr) {
-    case CSR_FFLAGS: *v_out = w->fflags; return true;
-    case CSR_FRM: *v_out = w->frm; return true;
-    case CSR_FCSR: *v_out = w->frm << 5 | w->fflags; return true;
-    case CSR_CYCLE: case CSR_TIME: *v_out = cu->real + (w->now - cu->start); return true;
-    case CSR_INSTRET: *v_out = w->instr; return true;
-    case PETREL_CSR_GROUP_ID_X: case PETREL_CSR_GROUP_ID_Y: case PETREL_CSR_GROUP_ID_Z:
-        *v_out = w->group->id[csr - PETREL_CSR_GROUP_ID_X]; return true;
-    case PETREL_CSR_BLOCK_X: *v_out = d->block[0]; return true;
-    case PETREL_CSR_BLOCK_Y: *v_out = d->block[1]; return true;
-    case PETREL_CSR_BLOCK_Z: *v_out = d->block[2]; return true;
-    case PETREL_CSR_GRID_X: *v_out = d->grid[0]; return true;
-    case PETREL_CSR_GRID_Y: *v_out = d->grid[1]; return true;
-    case PETREL_CSR_GRID_Z: *v_out = d->grid[2]; return true;
-    case PETREL_CSR_WARP: *v_out = w->index; return true;
-    case PETREL_CSR_LOCAL_BASE: *v_out = PETREL_LOCAL_BASE; return true;
-    case PETREL_CSR_ARGS: *v_out = d->args_va; return true;
+    case CU_CSR_FFLAGS: *v_out = w->fflags; return true;
+    case CU_CSR_FRM: *v_out = w->frm; return true;
+    case CU_CSR_FCSR: *v_out = w->frm << 5 | w->fflags; return true;
+    case CU_CSR_CYCLE: case CU_CSR_TIME: *v_out = cu->real + (w->now - cu->start); return true;
+    case CU_CSR_INSTRET: *v_out = w->instr; return true;
+    case CU_CSR_GROUP_ID_X: case CU_CSR_GROUP_ID_Y: case CU_CSR_GROUP_ID_Z:
+        *v_out = w->group->id[csr - CU_CSR_GROUP_ID_X]; return true;
+    case CU_CSR_BLOCK_X: *v_out = d->block[0]; return true;
+    case CU_CSR_BLOCK_Y: *v_out = d->block[1]; return true;
+    case CU_CSR_BLOCK_Z: *v_out = d->block[2]; return true;
+    case CU_CSR_GRID_X: *v_out = d->grid[0]; return true;
+    case CU_CSR_GRID_Y: *v_out = d->grid[1]; return true;
+    case CU_CSR_GRID_Z: *v_out = d->grid[2]; return true;
+    case CU_CSR_WARP: *v_out = w->index; return true;
+    case CU_CSR_LOCAL_BASE: *v_out = PETREL_LOCAL_BASE; return true;
+    case CU_CSR_ARGS: *v_out = d->args_va; return true;
     default: return false;
     }
 }
@@ -49,11 +57,11 @@ static bool read_csr(struct cu_warp *w, unsigned csr, union cu_xreg *out)
 {
     uint64_t v;
 
-    if (csr >= PETREL_CSR_LOCAL_ID_X && csr <= PETREL_CSR_LOCAL_ID_Z) {
-        *out = w->lid[csr - PETREL_CSR_LOCAL_ID_X];
+    if (csr >= CU_CSR_LOCAL_ID_X && csr <= CU_CSR_LOCAL_ID_Z) {
+        *out = w->lid[csr - CU_CSR_LOCAL_ID_X];
         return true;
     }
-    if (csr == PETREL_CSR_LANE) {
+    if (csr == CU_CSR_LANE) {
         for (unsigned l = 0; l < CU_LANES; l++)
             out->u[l] = l;
         return true;
@@ -67,11 +75,11 @@ static bool read_csr(struct cu_warp *w, unsigned csr, union cu_xreg *out)
 
 static void write_csr(struct cu_warp *w, unsigned csr, uint64_t v)
 {
-    if (csr == CSR_FFLAGS || csr == CSR_FCSR)
+    if (csr == CU_CSR_FFLAGS || csr == CU_CSR_FCSR)
         w->fflags = (uint32_t)v & 0x1f;
-    if (csr == CSR_FRM)
+    if (csr == CU_CSR_FRM)
         w->frm = (uint32_t)v & 7;
-    if (csr == CSR_FCSR)
+    if (csr == CU_CSR_FCSR)
         w->frm = (uint32_t)v >> 5 & 7;
 }
 
@@ -85,9 +93,9 @@ const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u)
 
     if (cu_csr_is_privileged(csr))
         return cu_csr_privileged(w, u);
-    if (csr <= CSR_FCSR)
+    if (csr <= CU_CSR_FCSR)
         cu_flags_collect(w);
-    if (!read_csr(w, csr, &old) || (writes && csr > CSR_FCSR))
+    if (!read_csr(w, csr, &old) || (writes && csr > CU_CSR_FCSR))
         return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, lane, u->bits);
     now = old.u[lane];
     if (writes)

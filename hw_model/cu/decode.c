@@ -9,7 +9,6 @@ const struct cu_insn cu_insns[CU_OP_COUNT] = {
 #define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) \
     [CU_OP_##id_] = { mnemonic_, match_, mask_, CU_FMT_##format_, CU_LAT_##latency_ },
 #include "rv64.def"
-#undef RV
 };
 
 static int64_t sext(uint64_t v, unsigned bits)
@@ -30,7 +29,7 @@ static int64_t imm_j(uint32_t b)
 static int64_t imm_of(uint32_t b, enum cu_format format)
 {
     switch (format) {
-    case CU_FMT_I: case CU_FMT_FL: return sext(b >> 20, 12);
+    case CU_FMT_I: case CU_FMT_L: case CU_FMT_FL: return sext(b >> 20, 12);
     case CU_FMT_SH: return b >> 20 & 0x3f;
     case CU_FMT_S: case CU_FMT_FS: return sext((b >> 25) << 5 | (b >> 7 & 0x1f), 12);
     case CU_FMT_B: return imm_b(b);
@@ -43,7 +42,8 @@ static int64_t imm_of(uint32_t b, enum cu_format format)
 
 /* Register files of rd, rs1, rs2 by format: 'x', 'f' or '-'. */
 static const char operand_files[][4] = {
-    [CU_FMT_N] = "---", [CU_FMT_R] = "xxx", [CU_FMT_I] = "xx-", [CU_FMT_SH] = "xx-", [CU_FMT_S] = "-xx", [CU_FMT_B] = "-xx",
+    [CU_FMT_N] = "---", [CU_FMT_PS] = "---", [CU_FMT_R] = "xxx", [CU_FMT_X1] = "-x-", [CU_FMT_XX] = "xx-", [CU_FMT_A] = "xxx",
+    [CU_FMT_I] = "xx-", [CU_FMT_L] = "xx-", [CU_FMT_SH] = "xx-", [CU_FMT_S] = "-xx", [CU_FMT_B] = "-xx",
     [CU_FMT_U] = "x--", [CU_FMT_J] = "x--", [CU_FMT_CSR] = "xx-", [CU_FMT_CSRI] = "x--", [CU_FMT_FL] = "fx-", [CU_FMT_FS] = "-xf",
     [CU_FMT_F4] = "fff", [CU_FMT_FFF] = "fff", [CU_FMT_FF] = "ff-", [CU_FMT_XFF] = "xff", [CU_FMT_XF] = "xf-", [CU_FMT_FX] = "fx-",
     [CU_FMT_FFX] = "ffx", [CU_FMT_FXF] = "fxf", [CU_FMT_CAS] = "xxx",
@@ -100,133 +100,96 @@ bool cu_decode(uint32_t bits, uint64_t pc, struct cu_uop *uop_out)
 
 /* ---- Compressed instructions: assembled into the 32-bit form ---- */
 
-static uint32_t asm_i(uint32_t op, unsigned f3, unsigned rd, unsigned rs1, int64_t imm)
+const struct cu_rvc cu_rvcs[CU_RVC_OP_COUNT] = {
+#define RVC(id_, mnemonic_, match_, mask_, format_, registers_, immediate_, rules_, full_) \
+    [CU_RVC_OP_##id_] = { mnemonic_, registers_, immediate_, rules_, match_, mask_, CU_OP_##full_, CU_RVC_##format_ },
+#include "rv64.def"
+};
+
+/* Bits of the immediate by format, one character each, highest first: 'a' is bit 2, 'k' bit 12. */
+static const char immediate_bits[][12] = {
+    [CU_RVC_CR] = "", [CU_RVC_CI] = "kedcba", [CU_RVC_CSS] = "kjihgf", [CU_RVC_CIW] = "kjihgfed", [CU_RVC_CL] = "kjied",
+    [CU_RVC_CS] = "kjied", [CU_RVC_CB] = "kjiedcba", [CU_RVC_CJ] = "kjihgfedcba",
+};
+
+/* The immediate as the row's text places its bits: "5|4:0" and the like. */
+static int64_t rvc_immediate(const struct cu_rvc *c, uint16_t half)
 {
-    return op | rd << 7 | f3 << 12 | rs1 << 15 | (uint32_t)(imm & 0xfff) << 20;
+    const char *bit = immediate_bits[c->format];
+    unsigned top = 0;
+    uint64_t v = 0;
+
+    for (const char *p = c->immediate; *p;) {
+        unsigned from = 0, to;
+
+        while (*p >= '0' && *p <= '9')
+            from = from * 10 + (unsigned)(*p++ - '0');
+        to = from;
+        if (*p == ':')
+            for (to = 0, p++; *p >= '0' && *p <= '9'; p++)
+                to = to * 10 + (unsigned)(*p - '0');
+        for (int at = (int)from; at >= (int)to; at--, bit++)
+            v |= (uint64_t)(half >> (*bit - 'a' + 2) & 1) << at;
+        top = from > top ? from : top;
+        p += *p == '|';
+    }
+    assert(!*bit);
+    return strchr(c->rules, 's') ? sext(v, top + 1) : (int64_t)v;
 }
 
-static uint32_t asm_s(uint32_t op, unsigned f3, unsigned rs1, unsigned rs2, uint32_t imm)
+static unsigned rvc_register(char field, uint16_t half)
 {
-    return op | (imm & 0x1f) << 7 | f3 << 12 | rs1 << 15 | rs2 << 20 | (imm >> 5 & 0x7f) << 25;
+    switch (field) {
+    case 'd': return half >> 7 & 31;
+    case 'D': return (half >> 7 & 7) + 8;
+    case 's': return half >> 2 & 31;
+    case 'S': return (half >> 2 & 7) + 8;
+    default: return field == '-' ? 0 : (unsigned)(field - '0');
+    }
 }
 
-static uint32_t asm_r(uint32_t op, unsigned f3, unsigned f7, unsigned rd, unsigned rs1, unsigned rs2)
+static bool rvc_fits(const struct cu_rvc *c, uint16_t half)
 {
-    return op | rd << 7 | f3 << 12 | rs1 << 15 | rs2 << 20 | f7 << 25;
+    if ((half & c->mask) != c->match)
+        return false;
+    for (const char *r = c->rules; *r; r++)
+        if ((*r == 'i' && !rvc_immediate(c, half)) || (*r == 'd' && !(half >> 7 & 31)) || (*r == 't' && !(half >> 2 & 31)))
+            return false;
+    return true;
 }
 
-static uint32_t asm_j(unsigned rd, int64_t off)
+const struct cu_rvc *cu_find_rvc(uint16_t half)
 {
-    uint32_t o = (uint32_t)off;
-
-    return 0x6f | rd << 7 | (o >> 20 & 1) << 31 | (o >> 1 & 0x3ff) << 21 | (o >> 11 & 1) << 20 | (o >> 12 & 0xff) << 12;
+    assert((half & 3) != 3);
+    for (unsigned i = 0; i < CU_RVC_OP_COUNT; i++)
+        if (rvc_fits(&cu_rvcs[i], half))
+            return &cu_rvcs[i];
+    return NULL;
 }
 
-static uint32_t asm_b(unsigned f3, unsigned rs1, int64_t off)
+/* The immediate in its place: imm_of backwards. */
+static uint32_t place_immediate(enum cu_format format, int64_t imm)
 {
-    uint32_t o = (uint32_t)off;
+    uint32_t v = (uint32_t)imm;
 
-    return 0x63 | f3 << 12 | rs1 << 15 | (o >> 12 & 1) << 31 | (o >> 5 & 0x3f) << 25 | (o >> 1 & 0xf) << 8 | (o >> 11 & 1) << 7;
-}
-
-/* Bits hi..lo of h, moved to position `to`. */
-static uint32_t field(uint32_t h, unsigned hi, unsigned lo, unsigned to)
-{
-    return (h >> lo & ((1u << (hi - lo + 1)) - 1)) << to;
-}
-
-static uint32_t expand_q0(uint32_t h)
-{
-    unsigned rd = (h >> 2 & 7) + 8, rs1 = (h >> 7 & 7) + 8;
-    uint32_t off_w = field(h, 12, 10, 3) | field(h, 6, 6, 2) | field(h, 5, 5, 6);
-    uint32_t off_d = field(h, 12, 10, 3) | field(h, 6, 5, 6);
-    uint32_t addi4 = field(h, 12, 11, 4) | field(h, 10, 7, 6) | field(h, 6, 6, 2) | field(h, 5, 5, 3);
-
-    switch (h >> 13) {
-    case 0: return addi4 ? asm_i(0x13, 0, rd, 2, addi4) : 0;
-    case 1: return asm_i(0x07, 3, rd, rs1, off_d);
-    case 2: return asm_i(0x03, 2, rd, rs1, off_w);
-    case 3: return asm_i(0x03, 3, rd, rs1, off_d);
-    case 5: return asm_s(0x27, 3, rs1, rd, off_d);
-    case 6: return asm_s(0x23, 2, rs1, rd, off_w);
-    case 7: return asm_s(0x23, 3, rs1, rd, off_d);
+    switch (format) {
+    case CU_FMT_I: case CU_FMT_L: case CU_FMT_FL: case CU_FMT_SH: return (v & 0xfff) << 20;
+    case CU_FMT_S: case CU_FMT_FS: return (v & 0x1f) << 7 | (v >> 5 & 0x7f) << 25;
+    case CU_FMT_B: return (v >> 12 & 1) << 31 | (v >> 5 & 0x3f) << 25 | (v >> 1 & 0xf) << 8 | (v >> 11 & 1) << 7;
+    case CU_FMT_J: return (v >> 20 & 1) << 31 | (v >> 1 & 0x3ff) << 21 | (v >> 11 & 1) << 20 | (v >> 12 & 0xff) << 12;
+    case CU_FMT_U: return v & 0xfffff000u;
     default: return 0;
-    }
-}
-
-static uint32_t expand_q1_alu(uint32_t h, unsigned rd, int64_t imm)
-{
-    unsigned rs2 = (h >> 2 & 7) + 8, shamt = (unsigned)imm & 0x3f;
-    static const struct { uint8_t f3, f7; } ops[4] = { { 0, 0x20 }, { 4, 0 }, { 6, 0 }, { 7, 0 } };
-    unsigned sel = h >> 5 & 3;
-
-    switch (h >> 10 & 3) {
-    case 0: return asm_i(0x13, 5, rd, rd, shamt);
-    case 1: return asm_i(0x13, 5, rd, rd, shamt | 0x400);
-    case 2: return asm_i(0x13, 7, rd, rd, imm);
-    default:
-        if (!(h >> 12 & 1))
-            return asm_r(0x33, ops[sel].f3, ops[sel].f7, rd, rd, rs2);
-        return sel < 2 ? asm_r(0x3b, 0, sel ? 0 : 0x20, rd, rd, rs2) : 0;
-    }
-}
-
-static uint32_t expand_q1(uint32_t h)
-{
-    unsigned rd = h >> 7 & 31, rdc = (h >> 7 & 7) + 8;
-    int64_t imm = sext(field(h, 12, 12, 5) | field(h, 6, 2, 0), 6);
-    int64_t sp = sext(field(h, 12, 12, 9) | field(h, 6, 6, 4) | field(h, 5, 5, 6) | field(h, 4, 3, 7) | field(h, 2, 2, 5), 10);
-    int64_t off_j = sext(field(h, 12, 12, 11) | field(h, 11, 11, 4) | field(h, 10, 9, 8) | field(h, 8, 8, 10) | field(h, 7, 7, 6) |
-                         field(h, 6, 6, 7) | field(h, 5, 3, 1) | field(h, 2, 2, 5), 12);
-    int64_t off_b = sext(field(h, 12, 12, 8) | field(h, 11, 10, 3) | field(h, 6, 5, 6) | field(h, 4, 3, 1) | field(h, 2, 2, 5), 9);
-
-    switch (h >> 13) {
-    case 0: return asm_i(0x13, 0, rd, rd, imm);
-    case 1: return rd ? asm_i(0x1b, 0, rd, rd, imm) : 0;
-    case 2: return asm_i(0x13, 0, rd, 0, imm);
-    case 3:
-        if (rd == 2)
-            return sp ? asm_i(0x13, 0, 2, 2, sp) : 0;
-        return imm ? 0x37 | rd << 7 | ((uint32_t)imm << 12) : 0;
-    case 4: return expand_q1_alu(h, rdc, imm);
-    case 5: return asm_j(0, off_j);
-    case 6: return asm_b(0, rdc, off_b);
-    default: return asm_b(1, rdc, off_b);
-    }
-}
-
-static uint32_t expand_q2(uint32_t h)
-{
-    unsigned rd = h >> 7 & 31, rs2 = h >> 2 & 31;
-    uint32_t lw = field(h, 12, 12, 5) | field(h, 6, 4, 2) | field(h, 3, 2, 6);
-    uint32_t ld = field(h, 12, 12, 5) | field(h, 6, 5, 3) | field(h, 4, 2, 6);
-    uint32_t sw = field(h, 12, 9, 2) | field(h, 8, 7, 6), sd = field(h, 12, 10, 3) | field(h, 9, 7, 6);
-
-    switch (h >> 13) {
-    case 0: return asm_i(0x13, 1, rd, rd, field(h, 12, 12, 5) | field(h, 6, 2, 0));
-    case 1: return asm_i(0x07, 3, rd, 2, ld);
-    case 2: return rd ? asm_i(0x03, 2, rd, 2, lw) : 0;
-    case 3: return rd ? asm_i(0x03, 3, rd, 2, ld) : 0;
-    case 4:
-        if (!(h >> 12 & 1))
-            return rs2 ? asm_r(0x33, 0, 0, rd, 0, rs2) : rd ? asm_i(0x67, 0, 0, rd, 0) : 0;
-        if (!rs2)
-            return rd ? asm_i(0x67, 0, 1, rd, 0) : 0x00100073;
-        return asm_r(0x33, 0, 0, rd, rd, rs2);
-    case 5: return asm_s(0x27, 3, 2, rs2, sd);
-    case 6: return asm_s(0x23, 2, 2, rs2, sw);
-    default: return asm_s(0x23, 3, 2, rs2, sd);
     }
 }
 
 uint32_t cu_expand_rvc(uint16_t half)
 {
-    assert((half & 3) != 3);
-    if (!half)
+    const struct cu_rvc *c = cu_find_rvc(half);
+    const struct cu_insn *full;
+
+    if (!c)
         return 0;
-    switch (half & 3) {
-    case 0: return expand_q0(half);
-    case 1: return expand_q1(half);
-    default: return expand_q2(half);
-    }
+    full = &cu_insns[c->full];
+    return full->match | rvc_register(c->registers[0], half) << 7 | rvc_register(c->registers[1], half) << 15 |
+           rvc_register(c->registers[2], half) << 20 | place_immediate((enum cu_format)full->format, rvc_immediate(c, half));
 }

@@ -4,6 +4,7 @@
 #define HW_CU_INSN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cu_warp;
@@ -14,7 +15,6 @@ typedef const struct cu_uop *(*cu_handler)(struct cu_warp *w, const struct cu_uo
 enum cu_op {
 #define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) CU_OP_##id_,
 #include "rv64.def"
-#undef RV
     CU_OP_COUNT,
     CU_OP_ILLEGAL = CU_OP_COUNT,
 };
@@ -22,8 +22,13 @@ enum cu_op {
 /** Operand fields. x and f say which file; the fields not named are not operands. */
 enum cu_format {
     CU_FMT_N,    /**< none */
+    CU_FMT_PS,   /**< predecessors, successors */
     CU_FMT_R,    /**< x rd, x rs1, x rs2 */
+    CU_FMT_X1,   /**< x rs1 */
+    CU_FMT_XX,   /**< x rd, x rs1 */
+    CU_FMT_A,    /**< x rd, x rs1, x rs2 */
     CU_FMT_I,    /**< x rd, x rs1, imm12 */
+    CU_FMT_L,    /**< x rd, x rs1, imm12 */
     CU_FMT_SH,   /**< x rd, x rs1, shamt6 */
     CU_FMT_S,    /**< x rs1, x rs2, store offset */
     CU_FMT_B,    /**< x rs1, x rs2, branch offset */
@@ -44,6 +49,18 @@ enum cu_format {
     CU_FMT_CAS,  /**< x rd in and out, x rs1, x rs2 */
 };
 
+/** Where a compressed instruction has its immediate. */
+enum cu_rvc_format {
+    CU_RVC_CR,  /**< nowhere */
+    CU_RVC_CI,  /**< bits 12, 6:2 */
+    CU_RVC_CSS, /**< bits 12:7 */
+    CU_RVC_CIW, /**< bits 12:5 */
+    CU_RVC_CL,  /**< bits 12:10, 6:5 */
+    CU_RVC_CS,  /**< bits 12:10, 6:5 */
+    CU_RVC_CB,  /**< bits 12:10, 6:2 */
+    CU_RVC_CJ,  /**< bits 12:2 */
+};
+
 enum cu_latency { CU_LAT_ALU, CU_LAT_MUL, CU_LAT_DIV, CU_LAT_FP, CU_LAT_FDIV, CU_LAT_SPEC, CU_LAT_MEM, CU_LAT_COUNT };
 
 struct cu_insn {
@@ -53,13 +70,25 @@ struct cu_insn {
 };
 extern const struct cu_insn cu_insns[CU_OP_COUNT];
 
+/** A compressed instruction: the columns of RVC rows. */
+struct cu_rvc {
+    const char *mnemonic, *registers, *immediate, *rules;
+    uint16_t match, mask, full;
+    uint8_t format;
+};
+enum cu_rvc_op {
+#define RVC(id_, mnemonic_, match_, mask_, format_, registers_, immediate_, rules_, full_) CU_RVC_OP_##id_,
+#include "rv64.def"
+    CU_RVC_OP_COUNT,
+};
+extern const struct cu_rvc cu_rvcs[CU_RVC_OP_COUNT];
+
 /** Format of an operation; folds for a constant. */
 static inline __attribute__((always_inline)) enum cu_format cu_insn_format(unsigned op)
 {
     switch (op) {
 #define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) case CU_OP_##id_: return CU_FMT_##format_;
 #include "rv64.def"
-#undef RV
     default: return CU_FMT_N;
     }
 }
@@ -70,7 +99,6 @@ static inline __attribute__((always_inline)) uint32_t cu_insn_match(unsigned op)
     switch (op) {
 #define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) case CU_OP_##id_: return match_;
 #include "rv64.def"
-#undef RV
     default: return 0;
     }
 }
@@ -118,7 +146,25 @@ struct cu_uop {
 
 /** Operation and fields from 32 instruction bits. False: no such instruction (uop becomes CU_OP_ILLEGAL). */
 bool cu_decode(uint32_t bits, uint64_t pc, struct cu_uop *uop_out);
+/** The row of a compressed instruction; NULL: there is none. */
+const struct cu_rvc *cu_find_rvc(uint16_t half);
 /** The 32-bit form of a compressed instruction; 0: there is none. */
 uint32_t cu_expand_rvc(uint16_t half);
+
+/** Numbers of control and status registers. */
+enum cu_csr {
+#define CSR(id_, number_, name_, kind_) CU_CSR_##id_ = number_,
+#include "csr.def"
+#undef CSR
+};
+
+#define CU_DISASM_MAX 64u
+/**
+ * Text of an instruction of 32 bits, or of 16 where bits 1:0 are not 3, at pc: mnemonic, a space, operands with ABI names, targets
+ * as addresses; `.insn` and the bits where there is no such instruction. Value: its length; what does not fit is cut off.
+ */
+size_t cu_disasm(uint32_t bits, uint64_t pc, char *buf, size_t buf_B);
+/** Name of a control and status register (csr.def); NULL: it has none. */
+const char *cu_csr_name(unsigned number);
 
 #endif

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# gen_isa.py - from rv64.def and insn.h: the instruction list docs/isa-instructions.md; checks that the docs are whole.
-"""usage: gen_isa.py RV64.DEF INSN.H page OUTPUT
-       gen_isa.py RV64.DEF INSN.H check PAGE ISA.MD PETREL_CSR.H"""
+# gen_isa.py - from rv64.def, csr.def and insn.h: the instruction list inside docs/isa.md; checks that the page is whole.
+"""usage: gen_isa.py RV64.DEF CSR.DEF INSN.H ISA.MD write
+       gen_isa.py RV64.DEF CSR.DEF INSN.H ISA.MD check PETREL_CSR.H"""
 import re
 import sys
 
 ROW = re.compile(r'RV\((\w+),\s*"([^"]+)",\s*0x([0-9a-f]{8}),\s*0x([0-9a-f]{8}),\s*(\w+),\s*(\w+),\s*(\w+)\)$')
+RVC = re.compile(r'RVC\((\w+),\s*"([^"]+)",\s*0x([0-9a-f]{4}),\s*0x([0-9a-f]{4}),\s*(\w+),\s*"([^"]{3})",\s*"([^"]*)",\s*"([^"]*)",\s*(\w+)\)$')
+CSR = re.compile(r'CSR\((\w+),\s*(0x[0-9a-f]{3}),\s*"(\w+)",\s*(\w+)\)$')
 SECTION = re.compile(r"/\* (.+) \*/$")
 FORMAT = re.compile(r"\s*CU_FMT_(\w+),\s*/\*\*< (.+) \*/$")
 LATENCIES = re.compile(r"enum cu_latency \{([^}]*)\}")
+BEGIN, END = "<!-- begin: gen_isa.py instructions -->", "<!-- end: gen_isa.py instructions -->"
+REGISTERS = {"d": "11:7", "D": "8 + 9:7", "s": "6:2", "S": "8 + 4:2", "0": "x0", "1": "x1", "2": "x2"}
+RULES = {"i": "immediate not 0", "d": "11:7 not 0", "t": "6:2 not 0"}
 
 
 def read(path):
@@ -28,29 +33,36 @@ def load_formats(path):
 
 
 def load(path, formats, latencies):
-    """Sections in order: (title, rows); a row is (mnemonic, match, mask, format, latency)."""
-    sections, seen = [], set()
+    """Sections in order: (title, rows, compressed rows)."""
+    sections, seen, ids = [], set(), {}
     for number, line in enumerate(read(path).splitlines(), 1):
         where = f"{path}:{number}"
         title = SECTION.match(line)
         if title and number > 2: # behind the licence and what the file is for
-            sections.append((title.group(1), []))
-        if not line.startswith("RV("):
+            sections.append((title.group(1), [], []))
+        if not line.startswith(("RV(", "RVC(")):
             continue
-        row = ROW.match(line)
+        row = ROW.match(line) or RVC.match(line)
         if not row or not sections:
             sys.exit(f"{where}: not a row under a section: {line}")
-        _, mnemonic, match, mask, fmt, _, latency = row.groups()
+        ident, mnemonic, match, mask, *rest = row.groups()
         match, mask = int(match, 16), int(mask, 16)
         if mnemonic in seen:
             sys.exit(f"{where}: {mnemonic} stands twice")
         if match & ~mask:
             sys.exit(f"{where}: {mnemonic}: match has bits outside of mask")
+        seen.add(mnemonic)
+        if line.startswith("RVC("):
+            if rest[4] not in ids:
+                sys.exit(f"{where}: {mnemonic} stands for {rest[4]}, which is no row")
+            sections[-1][2].append((mnemonic, match, mask, *rest[:4], ids[rest[4]]))
+            continue
+        fmt, _, latency = rest
         if fmt not in formats or latency not in latencies:
             sys.exit(f"{where}: {mnemonic}: format {fmt} or latency {latency} is not in insn.h")
-        seen.add(mnemonic)
+        ids[ident] = mnemonic
         sections[-1][1].append((mnemonic, match, mask, fmt, latency))
-    return [s for s in sections if s[1]]
+    return [s for s in sections if s[1] or s[2]]
 
 
 def fixed_fields(match, mask):
@@ -76,32 +88,58 @@ def fixed_fields(match, mask):
     return ", ".join(fields)
 
 
+def full_rows(rows, formats):
+    o = ["| mnemonic | operands | match | mask | fields | format | class |", "|---|---|---|---|---|---|---|"]
+    for mnemonic, match, mask, fmt, latency in rows:
+        operands, fields = formats[fmt].split(", "), fixed_fields(match, mask)
+        if any(f.startswith("f ") for f in operands) and not mask & 0x7000:
+            fields += ", rm"
+        operands = ", ".join(f for f in operands if not (f.endswith(" rs2") and mask & 0x01f00000))
+        o.append(f"| `{mnemonic}` | {operands} | `{match:#010x}` | `{mask:#010x}` | {fields} | {fmt} | {latency} |")
+    return o
+
+
+def compressed_rows(rows):
+    o = ["| mnemonic | match | mask | stands for | rd | rs1 | rs2 | immediate | not where |", "|---|---|---|---|---|---|---|---|---|"]
+    for mnemonic, match, mask, fmt, registers, immediate, rules, full in rows:
+        regs = " | ".join(REGISTERS.get(r, "") for r in registers)
+        imm = f"{fmt} {immediate}{' signed' if 's' in rules else ''}".replace("|", "\\|") if immediate else ""
+        never = "; ".join(RULES[r].replace(" not", "") for r in rules if r in RULES)
+        o.append(f"| `{mnemonic}` | `{match:#06x}` | `{mask:#06x}` | `{full}` | {regs} | {imm} | {never} |")
+    return o
+
+
 def page(sections, formats):
-    count = sum(len(rows) for _, rows in sections)
-    o = ["# Instructions", "",
-         "Generated from `hw_model/cu/rv64.def` and `hw_model/cu/insn.h` by `tools/gen/gen_isa.py`; edit the table,",
-         "not this page. What the instructions mean is told in [isa.md](isa.md).", "",
-         f"{count} instructions of 32 bits. An instruction word w is this one when `w & mask == match`. *Fields* say",
-         "the same in terms of the encoding: op is bits 6 to 0, f3 bits 14 to 12; f7, f6 and f5 are the upper bits",
-         "from 25, 26 and 27, fmt is bits 26 and 25. `rm` stands where f3 holds a rounding mode. *Class* is the",
-         "latency class, see [isa.md](isa.md#time).", ""]
-    for title, rows in sections:
-        o += [f"## {title[0].upper()}{title[1:]}", "",
-              "| mnemonic | operands | match | mask | fields | format | class |", "|---|---|---|---|---|---|---|"]
-        for mnemonic, match, mask, fmt, latency in rows:
-            operands, fields = formats[fmt].split(", "), fixed_fields(match, mask)
-            if any(f.startswith("f ") for f in operands) and not mask & 0x7000:
-                fields += ", rm"
-            operands = ", ".join(f for f in operands if not (f.endswith(" rs2") and mask & 0x01f00000))
-            o.append(f"| `{mnemonic}` | {operands} | `{match:#010x}` | `{mask:#010x}` | {fields} | {fmt} | {latency} |")
+    count, compressed = (sum(len(s[k]) for s in sections) for k in (1, 2))
+    o = [f"Made by `tools/gen/gen_isa.py` from `hw_model/cu/rv64.def`: {count} instructions of 32 bits, {compressed} of 16.", "",
+         "An instruction word w is the first one with `w & mask == match`. *Fields* say the same in terms of the encoding: op",
+         "is bits 6 to 0, f3 bits 14 to 12; f7, f6 and f5 are the upper bits from 25, 26 and 27, fmt is bits 26 and 25. `rm`",
+         "stands where f3 holds a rounding mode. *Class* is the latency class, see [time](#time).", "",
+         "A compressed instruction is carried out as the one it *stands for*. Its columns say which bits are the number of a",
+         "register (11:7; 8 + 9:7 names x8 to x15), and which bits of the immediate lie where its format (CI, CL and so on, as",
+         "in the manual) has them, from the highest down. *Not where*: these encodings are another instruction or none.", ""]
+    for title, rows, short in sections:
+        o += [f"### {title[0].upper()}{title[1:]}", ""]
+        o += full_rows(rows, formats) if rows else []
+        o += compressed_rows(short) if short else []
         o.append("")
     return "\n".join(o)
+
+
+def split(path):
+    """The page before, between and behind the markers."""
+    text = read(path)
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        sys.exit(f"{path}: needs `{BEGIN}` and `{END}`, once each")
+    head, rest = text.split(BEGIN)
+    middle, tail = rest.split(END)
+    return head, middle, tail
 
 
 def missing_rows(def_path, text):
     """Rows of the table that the page lacks, found without the parser above: by the words of each line."""
     rows = [set(re.findall(r"`([^`]+)`", line)) for line in text.splitlines() if line.startswith("| `")]
-    lines = [line for line in read(def_path).splitlines() if line.startswith("RV(")]
+    lines = [line for line in read(def_path).splitlines() if line.startswith(("RV(", "RVC("))]
     wanted = [[line.split('"')[1]] + line.split('"')[2].replace(" ", "").split(",")[1:3] for line in lines]
     errors = [f"row {' '.join(w)} is not on the page" for w in wanted if not any(set(w) <= row for row in rows)]
     if len(rows) != len(lines):
@@ -109,35 +147,47 @@ def missing_rows(def_path, text):
     return errors
 
 
-def check(sections, formats, def_path, page_path, isa_path, csr_path):
-    text, isa, errors = read(page_path), read(isa_path), []
-    if text != page(sections, formats):
-        errors.append(f"{page_path} is not what gen_isa.py makes of the table; generate it again")
-    errors += missing_rows(def_path, text)
-    for title, rows in sections:
+def check_registers(csr_path, header_path, isa_path, isa):
+    rows = [CSR.match(line) for line in read(csr_path).splitlines() if line.startswith("CSR(")]
+    header = dict(re.findall(r"#define PETREL_CSR_(\w+)\s+(0x[0-9a-f]+)", read(header_path)))
+    if not rows or None in rows or not header:
+        return [f"{csr_path} or {header_path}: no registers found, or a row that is none"]
+    items = {m.group(1): m.group(2) for m in rows if m.group(4) == "ITEM"}
+    errors = [f"{csr_path} and {header_path} differ in {', '.join(sorted(n for n, _ in set(items.items()) ^ set(header.items())))}"]
+    errors = errors if items != header else []
+    for ident, number, name, kind in (m.groups() for m in rows):
+        shown = ident if kind == "ITEM" else name
+        if kind != "BARE" and not any(number in line and f"`{shown}`" in line for line in isa.splitlines()):
+            errors.append(f"{isa_path}: {shown} {number} is not explained")
+    return errors
+
+
+def check(sections, formats, def_path, csr_path, isa_path, header_path):
+    head, middle, tail = split(isa_path)
+    errors = []
+    if middle != "\n" + page(sections, formats):
+        errors.append(f"{isa_path}: the list is not what gen_isa.py makes of the table; run it with `write`")
+    errors += missing_rows(def_path, middle)
+    for title, rows, _ in sections:
         if title.startswith("custom-0"):
-            errors += [f"{isa_path}: {m} is not explained" for m, *_ in rows if f"`{m}`" not in isa]
-    csrs = re.findall(r"#define (PETREL_CSR_\w+)\s+(0x[0-9a-f]+)", read(csr_path))
-    if not csrs:
-        errors.append(f"{csr_path}: no registers found")
-    for name, number in csrs:
-        if not any(number in line and f"`{name[len('PETREL_CSR_'):]}`" in line for line in isa.splitlines()):
-            errors.append(f"{isa_path}: {name} {number} is not explained")
+            errors += [f"{isa_path}: {m} is not explained" for m, *_ in rows if f"`{m}`" not in head + tail]
+    errors += check_registers(csr_path, header_path, isa_path, head + tail)
     if errors:
         sys.exit("\n".join(errors))
 
 
 def main():
     a = sys.argv[1:]
-    if not (len(a) == 4 and a[2] == "page" or len(a) == 6 and a[2] == "check"):
+    if not (len(a) == 5 and a[4] == "write" or len(a) == 6 and a[4] == "check"):
         sys.exit(__doc__)
-    formats, latencies = load_formats(a[1])
+    formats, latencies = load_formats(a[2])
     sections = load(a[0], formats, latencies)
-    if a[2] == "check":
-        check(sections, formats, a[0], *a[3:])
+    if a[4] == "check":
+        check(sections, formats, a[0], a[1], a[3], a[5])
         return
+    head, _, tail = split(a[3])
     with open(a[3], "w", encoding="utf-8") as f:
-        f.write(page(sections, formats))
+        f.write(head + BEGIN + "\n" + page(sections, formats) + END + tail)
 
 
 main()
