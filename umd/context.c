@@ -53,6 +53,16 @@ static void await_due_locked(struct umd_context *ctx)
         (void)umd_cond_wait(&ctx->changed, &ctx->lock, UINT64_MAX);
 }
 
+/* Of what a call has told already, the callback that is set hears as well. In a callback nothing is waited for: this may be the event thread. */
+static void await_told(struct umd_context *ctx)
+{
+    umd_mutex_lock(&ctx->lock);
+    const bool wanted = ctx->callback && !in_callback;
+    umd_mutex_unlock(&ctx->lock);
+    if (wanted)
+        umd_error_await_told(ctx);
+}
+
 /* ---- Life ---- */
 
 static void context_release(struct umd_object *obj)
@@ -222,11 +232,7 @@ static void close_children(struct umd_context *ctx, bool streams_only)
  */
 static void end_callbacks(struct umd_context *ctx)
 {
-    umd_mutex_lock(&ctx->lock);
-    bool wanted = ctx->callback && !in_callback;
-    umd_mutex_unlock(&ctx->lock);
-    if (wanted)
-        umd_error_await_loss(ctx->dev);
+    await_told(ctx);
     umd_mutex_lock(&ctx->lock);
     await_due_locked(ctx);
     ctx->callback = NULL;
@@ -453,6 +459,7 @@ umdStatus umdContextSetErrorCallback(umdContext context, umdErrorCallback callba
     if (st == UMD_SUCCESS) {
         if (callback) /* clearing works to the end, as destroying does */
             st = umd_device_check(ctx->dev);
+        await_told(ctx);
         umd_mutex_lock(&ctx->lock);
         await_due_locked(ctx); /* who has met a failure is told of it by the callback that was set */
         bool dying = atomic_load(&ctx->dying); /* umdContextDestroy promised that none runs any more */

@@ -30,6 +30,7 @@ struct umd_context {
 
     _Atomic(int32_t) failed_code;       /* sticky; 0: healthy */
     _Atomic(bool) failed_unread;        /* no call has returned the job's own code yet */
+    _Atomic(bool) told_early;           /* a call told of a failure whose event had not come */
     umdRecordId noticed;                /* the ban that came as an event, or in place of one; under state_lock of the device */
     umdErrorDetail failed;              /* written once under lock, before failed_code */
     _Atomic(uint64_t) next_cmdbuf, next_stream;

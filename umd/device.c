@@ -36,6 +36,14 @@ static ssize_t read_events(struct umd_device *dev, struct drm_petrel_event *buf,
     return n;
 }
 
+static void note_drained(struct umd_device *dev)
+{
+    umd_mutex_lock(&dev->state_lock);
+    dev->events_drained++;
+    umd_cond_broadcast(&dev->changed);
+    umd_mutex_unlock(&dev->state_lock);
+}
+
 static void *event_main(void *arg)
 {
     struct umd_device *dev = arg;
@@ -47,6 +55,8 @@ static void *event_main(void *arg)
         if (n < 0 && n != -EAGAIN && n != -EINTR && n != said) /* once for each reason: what it keeps back is told by fences only */
             UMD_LOG(UMD_LOG_WARN, "events cannot be read device=%u errno=%d", dev->index, (int)-n);
         said = n < 0 && n != -EAGAIN && n != -EINTR ? n : said;
+        if (n < (ssize_t)sizeof(buf))
+            note_drained(dev);
         if ((n < 0 || (n == 0 && umd_device_is_lost(dev))) && !atomic_load(&dev->stop)) {
             struct timespec ts = { .tv_nsec = EVENT_WAIT_NS }; /* a lost device, or a host without memory, may answer at once */
             nanosleep(&ts, NULL);

@@ -31,6 +31,7 @@ struct umd_device {
     _Atomic(int32_t) lost_code;
     umdErrorDetail lost;                /* written once, before lost_code */
     bool loss_told;                     /* contexts have heard of it; under state_lock */
+    uint64_t events_drained;            /* times that the event thread had handled all there were; under state_lock */
 
     _Atomic(uint64_t) allocated_B, high_water_B;
     _Atomic(uint64_t) ring_full_waits;  /* submissions that found the queue full and waited */

@@ -329,13 +329,17 @@ static void tell_loss(struct umd_device *dev)
     umd_mutex_unlock(&dev->state_lock);
 }
 
-void umd_error_await_loss(struct umd_device *dev)
+void umd_error_await_told(struct umd_context *ctx)
 {
-    if (!umd_device_is_lost(dev) || dev->stepped)
+    struct umd_device *dev = ctx->dev;
+    const bool lost = umd_device_is_lost(dev);
+
+    if (dev->stepped || (!lost && !atomic_load(&ctx->told_early)))
         return;
     umd_mutex_lock(&dev->state_lock);
-    for (int i = 0; i < 4 && !dev->loss_told; i++)
-        (void)umd_cond_wait(&dev->changed, &dev->state_lock, EVENT_GRACE_NS / 4);
+    const uint64_t enough = dev->events_drained + 2; /* the read under way may have looked before the event came */
+    while (dev->events_drained < enough && !(lost && dev->loss_told))
+        (void)umd_cond_wait(&dev->changed, &dev->state_lock, UINT64_MAX);
     umd_mutex_unlock(&dev->state_lock);
 }
 
@@ -628,6 +632,7 @@ static umdStatus from_fence(struct umd_stream *s, const struct drm_petrel_wait *
         sc.job = &job;
     if (!completed_before(d, point)) {
         const umdErrorDetail before = *d;
+        atomic_store(&s->ctx->told_early, true);
         complete(d, &sc);
         note_completed("failure", &before, d, w->job_id);
     }
@@ -737,6 +742,7 @@ umdStatus umd_error_refused(struct umd_stream *s, umdStatus st)
     if (st == UMD_SUCCESS)
         st = umd_context_check(s->ctx);
     if (st == UMD_SUCCESS) {
+        atomic_store(&s->ctx->told_early, true);
         umd_mutex_lock(&s->ctx->dev->state_lock);
         tell_locked(s, &d);
         umd_mutex_unlock(&s->ctx->dev->state_lock);

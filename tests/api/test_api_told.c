@@ -628,6 +628,59 @@ static void destroyed_when_told(void **state)
     }
 }
 
+static void on_busy(umdContext context, const umdErrorDetail *d, void *user)
+{
+    (void)context;
+    (void)d;
+    atomic_store((_Atomic(bool) *)user, true);
+    usleep(500000); /* longer than a call waits for the event of its failure */
+}
+
+/* The thread that calls back is busy with another context's failure: the event of this one's comes after the call that told of it, and the destroy. */
+static void destroyed_before_its_event(void **state)
+{
+    struct fx *f = *state;
+    _Atomic(bool) busy = false;
+
+    if (fx_stepped())
+        return;
+    for (int clear = 0; clear < 2; clear++) {
+        struct last_word w = { 0 };
+        umdContext ctx[2];
+        umdStatus st = UMD_SUCCESS;
+
+        atomic_store(&busy, false);
+        for (int i = 0; i < 2; i++) {
+            umdModule mod;
+            umdStream s;
+            umdKernel k;
+            assert_ok(umdContextCreate(f->dev, &ctx[i]));
+            assert_ok(umdModuleLoadFile(ctx[i], fx_kernel_path(), &mod));
+            assert_ok(umdModuleGetKernel(mod, "axpy", &k));
+            assert_ok(umdStreamCreate(ctx[i], UMD_STREAM_COMPUTE, 0, &s));
+            assert_ok(umdContextSetErrorCallback(ctx[i], i ? on_last_word : on_busy, i ? (void *)&w : (void *)&busy));
+            assert_ok(umd_fault_plan_set("hw.cu.illegal=1*fire"));
+            st = fx_launch(s, k, &(struct fx_args){ .n = 1 }, 1);
+            if (i && st == UMD_SUCCESS)
+                st = umdStreamSynchronize(s, UMD_TIMEOUT_INFINITE);
+            for (int n = 0; !i && n < 20000 && !atomic_load(&busy); n++)
+                usleep(1000);
+            assert_ok(umd_fault_plan_set(NULL));
+        }
+        assert_true(atomic_load(&busy));
+        assert_st(st, UMD_ERR_HW_ILLEGAL_INSTRUCTION);
+        if (clear)
+            assert_ok(umdContextSetErrorCallback(ctx[1], NULL, NULL));
+        else
+            assert_ok(umdContextDestroy(ctx[1]));
+        assert_int_equal(w.count, 1);
+        assert_int_equal(w.code, UMD_ERR_HW_ILLEGAL_INSTRUCTION);
+        if (clear)
+            assert_ok(umdContextDestroy(ctx[1]));
+        assert_ok(umdContextDestroy(ctx[0]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -643,6 +696,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(destroyed_at_work, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroyed_after_loss, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(destroyed_when_told, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(destroyed_before_its_event, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(full_is_no_error, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(poll_of_endless, fx_setup, fx_teardown),
         cmocka_unit_test(bursts_are_progress),
