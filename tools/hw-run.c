@@ -148,7 +148,7 @@ static const char *place_text(const struct run *r, uint64_t pc, char *out, size_
 
 static int say_trap(const struct run *r, const struct hw_cu_fault *f)
 {
-    char place[600], what[64] = "";
+    char place[600], text[64], what[128] = "";
     const char *name = NULL;
     uint32_t cause = cause_of(f, &name);
     unsigned item = PETREL_FAULT_INFO_WARP(f->info) * 32 + PETREL_FAULT_INFO_LANE(f->info);
@@ -157,13 +157,15 @@ static int say_trap(const struct run *r, const struct hw_cu_fault *f)
         tool_say("%s cannot go on: %s", r->path, f->fault == PETREL_FAULT_HOST_MEMORY ? "no memory for the decoded code" : "the lanes do not fit on a compute unit");
         return EXIT_ENVIRONMENT;
     }
-    if (cause == CAUSE_ILLEGAL)
-        snprintf(what, sizeof(what), ": 0x%0*" PRIx64, (f->data & 3) == 3 ? 8 : 4, f->data);
-    else if (cause == CAUSE_TRAP)
+    if (cause == CAUSE_ILLEGAL) {
+        sim_disasm((uint32_t)f->data, f->pc, text, sizeof(text));
+        snprintf(what, sizeof(what), ": 0x%0*" PRIx64 " %s", (f->data & 3) == 3 ? 8 : 4, f->data, text);
+    }
+    if (cause == CAUSE_TRAP)
         snprintf(what, sizeof(what), ": code %" PRIu64, f->data);
     else if (cause == CAUSE_ECALL)
         snprintf(what, sizeof(what), ": only exit (a7 = 93) is served");
-    else if (f->fault != PETREL_FAULT_TRAP)
+    else if (cause != CAUSE_ILLEGAL && f->fault != PETREL_FAULT_TRAP)
         snprintf(what, sizeof(what), ": address 0x%" PRIx64, f->va);
     tool_say("%s (cause %u) at %s lane %u%s", name, cause, place_text(r, f->pc, place, sizeof(place)), item, what);
     return TRAP_EXIT + (int)cause;

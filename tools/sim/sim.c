@@ -11,6 +11,7 @@
 
 #include <hw/petrel_pte.h>
 
+#include "cu/insn.h"
 #include "profile.h"
 #include "sim.h"
 #include "umd-tool.h"
@@ -203,6 +204,11 @@ enum sim_state sim_run(struct sim *s, uint64_t cycles, struct hw_cu_fault *fault
     case HW_CU_FAULTED: hw_cu_kill(s->cus); return SIM_FAULT;
     default: return SIM_RUNNING;
     }
+}
+
+void sim_disasm(uint32_t bits, uint64_t pc, char *out, size_t out_B)
+{
+    cu_disasm(bits, pc, out, out_B);
 }
 
 void sim_stop(struct sim *s)

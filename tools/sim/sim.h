@@ -70,6 +70,9 @@ void sim_counters(const struct sim *s, struct hw_cu_counters *counters_out);
 /** sp of launches from now on; 0: the top of a lane's private memory. */
 bool sim_set_stack(struct sim *s, uint64_t stack_va, struct sim_error *error_out);
 
+/** Text of an instruction at pc, of 16 bits where bits 1:0 are not 3. */
+void sim_disasm(uint32_t bits, uint64_t pc, char *out, size_t out_B);
+
 /** Fills *error_out. Value: false. */
 bool sim_fail(struct sim_error *error_out, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
