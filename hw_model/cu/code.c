@@ -20,14 +20,43 @@ static struct cu_region *region_find(struct hw_cu_array *a, uint64_t root, uint6
     return NULL;
 }
 
-/* Micro-ops of a region back to "not decoded". Those behind the end are always so: their fetch leads to the next region. */
-void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg)
+static void uop_forget(struct cu_uop *u)
+{
+    *u = (struct cu_uop){ .fn = { cu_handle_undecoded, cu_handle_undecoded }, .d = CU_SLOT_NONE, .step = 2, .reconv = CU_RECONV_NONE, .lat = 1 };
+}
+
+/* All micro-ops "not decoded". Those behind the end are always so: their fetch leads to the next region. */
+static void region_clear(struct cu_region *rg)
 {
     uint64_t count = rg->size_B / 2 + CU_BEHIND_END;
 
     for (uint64_t i = 0; i < count; i++)
-        rg->uops[i] = (struct cu_uop){ .fn = { cu_handle_undecoded, cu_handle_undecoded }, .d = CU_SLOT_NONE, .step = 2,
-                                       .reconv = CU_RECONV_NONE, .lat = 1 };
+        uop_forget(&rg->uops[i]);
+}
+
+/*
+ * Warps stand in the code, before its next instruction or in the middle of functions: marks of meeting points stay (one too many
+ * costs a look), and what had been analysed is analysed anew.
+ */
+void cu_code_flush(struct hw_cu_array *a)
+{
+    for (struct cu_region *rg = a->regions; rg; rg = rg->next) {
+        for (uint64_t i = 0; i < rg->size_B / 2; i++) {
+            uint8_t kept = rg->uops[i].flags & (CU_UOP_JOIN | CU_UOP_ENTRY);
+
+            uop_forget(&rg->uops[i]);
+            rg->uops[i].flags = kept;
+        }
+    }
+    for (struct cu_region *rg = a->regions; rg; rg = rg->next) {
+        for (uint64_t i = 0; i < rg->size_B / 2; i++) {
+            if (!(rg->uops[i].flags & CU_UOP_ENTRY))
+                continue;
+            rg->uops[i].flags &= (uint8_t)~CU_UOP_ENTRY;
+            cu_converge_function(a, rg, (uint32_t)i);
+        }
+    }
+    a->flush_code = false;
 }
 
 /* NULL: no host memory. The record of that goes to the driver, by its number in the fault. */
@@ -81,7 +110,7 @@ struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t a
     rg->root = root;
     rg->va = va;
     rg->size_B = end - va;
-    cu_region_redecode(a, rg);
+    region_clear(rg);
     rg->next = a->regions;
     a->regions = rg;
     return rg;

@@ -173,7 +173,7 @@ struct hw_cu_array {
     bool faulted;
     struct hw_cu_fault fault;
     uint64_t fault_clock;
-    bool flush_code;              /**< fence.i, or invalidate: regions are dropped before the next epoch */
+    bool flush_code;              /**< hw_cu_invalidate came while warps run: cu_code_flush before the next epoch */
     struct hw_cu_counters counters;
 };
 
@@ -192,7 +192,8 @@ const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region
 /* The region that holds `at`: one there is, or a new one over va and size_B, less what others hold. NULL: no host memory, see memory_record. */
 struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t va, uint64_t size_B);
 void cu_regions_drop(struct hw_cu_array *a);
-void cu_region_redecode(struct hw_cu_array *a, struct cu_region *rg);
+/** All code is fetched, decoded and analysed anew, for all warps, from the next instruction on. */
+void cu_code_flush(struct hw_cu_array *a);
 /** Decodes the micro-op in place unless it is. Value: false when the code could not be read. */
 bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u);
 void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u);

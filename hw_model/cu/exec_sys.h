@@ -10,8 +10,10 @@ INLINE const struct cu_uop *nop(struct cu_warp *w, const struct cu_uop *u, unsig
 
 INLINE const struct cu_uop *fencei(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    w->cu->array->flush_code = true; /* before the next epoch */
-    return next_of(u);
+    const struct cu_uop *next = next_of(u);
+
+    cu_code_flush(w->cu->array);
+    return next;
 }
 
 INLINE const struct cu_uop *trap(struct cu_warp *w, const struct cu_uop *u, uint64_t code)

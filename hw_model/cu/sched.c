@@ -322,6 +322,8 @@ bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint6
     a->d = *d;
     a->root = root;
     a->sabotage = sabotage ? *sabotage : (struct hw_cu_sabotage){ 0 };
+    if (a->flush_code) /* the dispatch before ended first */
+        cu_regions_drop(a);
     if (!load_code(a, fault_out))
         return false;
     a->warps_per_group = (d->block[0] * d->block[1] * d->block[2] + CU_LANES - 1) / CU_LANES;
@@ -405,14 +407,6 @@ static void warp_run(struct cu_warp *w, uint64_t end)
     }
 }
 
-static void flush_code(struct hw_cu_array *a)
-{
-    for (struct cu_region *rg = a->regions; rg; rg = rg->next)
-        cu_region_redecode(a, rg);
-    cu_converge_function(a, a->code, (uint32_t)((a->d.entry_va - a->code->va) / 2));
-    a->flush_code = false;
-}
-
 /* Device cycles that the epoch took. */
 static uint64_t epoch_span(struct hw_cu *cu)
 {
@@ -436,7 +430,7 @@ static void epoch_run(struct hw_cu *cu)
     bool again = true;
 
     if (a->flush_code)
-        flush_code(a);
+        cu_code_flush(a);
     cu->issued = cu->dram_B = 0;
     cu->end = cu->start + EPOCH;
     while (again && !a->faulted && !cu->hung) {

@@ -24,11 +24,18 @@ static void check(bool ok)
     }
 }
 
+void *fixture_host(struct cu_fixture *f, uint64_t va)
+{
+    check(va >= FLAT_VA && va < FLAT_VA + FLAT_B);
+    return f->mem + ((va - FLAT_VA) ^ (va - FLAT_SWAP_VA < FLAT_SWAP_B ? 4096 : 0));
+}
+
 static uint32_t flat_translate(void *priv, uint64_t root, uint64_t va, uint32_t access, struct hw_xlat *xlat_out)
 {
     struct cu_fixture *f = priv;
     uint64_t off = va - FLAT_VA;
-    uint32_t rights = off < FLAT_CODE_B ? PETREL_PTE_READ | PETREL_PTE_EXEC : PETREL_PTE_READ | PETREL_PTE_WRITE;
+    uint32_t code_rights = PETREL_PTE_READ | PETREL_PTE_EXEC | (f->code_writable ? PETREL_PTE_WRITE : 0);
+    uint32_t rights = off < FLAT_CODE_B ? code_rights : PETREL_PTE_READ | PETREL_PTE_WRITE;
     uint64_t page_B = va >= FLAT_VA + FLAT_B - (2u << 20) ? 4096 : f->page_B, page = off & ~(page_B - 1);
 
     (void)root;
@@ -40,7 +47,7 @@ static uint32_t flat_translate(void *priv, uint64_t root, uint64_t va, uint32_t 
         return PETREL_FAULT_ACCESS;
     if (access == PETREL_ACCESS_EXEC && !(rights & PETREL_PTE_EXEC))
         return PETREL_FAULT_ACCESS;
-    *xlat_out = (struct hw_xlat){ .host = f->mem + page, .page_va = FLAT_VA + page, .page_B = page_B, .rights = rights };
+    *xlat_out = (struct hw_xlat){ .host = fixture_host(f, FLAT_VA + page), .page_va = FLAT_VA + page, .page_B = page_B, .rights = rights };
     return 0;
 }
 
@@ -76,12 +83,6 @@ void fixture_destroy(struct cu_fixture *f)
 void fixture_reset_data(struct cu_fixture *f)
 {
     f->data_next = FLAT_DATA_VA;
-}
-
-void *fixture_host(struct cu_fixture *f, uint64_t va)
-{
-    check(va >= FLAT_VA && va < FLAT_VA + FLAT_B);
-    return f->mem + (va - FLAT_VA);
 }
 
 uint64_t fixture_alloc(struct cu_fixture *f, uint64_t size_B)

@@ -15,6 +15,8 @@
 #define FLAT_CODE_B (2u << 20)
 #define FLAT_DATA_VA (FLAT_VA + FLAT_CODE_B)    /* readable and writable; the last page is read-only */
 #define FLAT_RO_VA (FLAT_VA + FLAT_B - 4096)
+#define FLAT_SWAP_VA (FLAT_VA + FLAT_B - (2u << 20)) /* pages of 4 KiB that lie in pairs the other way round in host memory */
+#define FLAT_SWAP_B 65536u
 
 struct cu_fixture {
     struct hw_cu_array *cus;
@@ -26,6 +28,7 @@ struct cu_fixture {
     uint64_t kernels_va;     /* array of petrel_kernel_meta */
     uint32_t kernel_count;
     uint32_t page_B;         /* what translate answers with */
+    bool code_writable;
 };
 
 struct launch {
