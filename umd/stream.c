@@ -372,7 +372,7 @@ static umdStatus ring_take_locked(struct umd_stream *s, uint32_t size_B, uint64_
         }
         if (await(s, done + (last - done + 1) / 2, UINT64_MAX) != ENDED) { /* short of host memory; it may come back */
             if (tries++ >= retry.count)
-                return UMD_FAIL_MILD(UMD_ERR_SUBMIT_RING_FULL, UMD_SEVERITY_ERROR, (umdRecordId){ 0 },
+                return UMD_FAIL_SEVERITY(UMD_ERR_SUBMIT_RING_FULL, UMD_SEVERITY_ERROR, (umdRecordId){ 0 },
                                      "stream=%u in_flight=%" PRIu64 " tries=%u reason=\"waits for old work fail\"", s->number, last - done, tries);
             atomic_fetch_add(&s->ctx->dev->wait_retries, 1);
             umd_record_retried(UMD_ERR_MEM_HOST_ALLOC_FAILED);
@@ -455,7 +455,7 @@ static umdStatus exec_retrying(struct umd_stream *s, struct drm_petrel_exec *e)
             return UMD_HOP(st);
         }
         if (tries++ >= retry.count)
-            return UMD_FAIL_MILD(UMD_ERR_SUBMIT_RING_FULL, UMD_SEVERITY_ERROR, umd_record_take_cause(), /* what had been no more than a moment's wait */
+            return UMD_FAIL_SEVERITY(UMD_ERR_SUBMIT_RING_FULL, UMD_SEVERITY_ERROR, umd_record_take_cause(), /* what had been no more than a moment's wait */
                                  "stream=%u queue=%u tries=%u delay_ms=%u jobs_submitted=%" PRIu64 " jobs_done=%" PRIu64, s->number, s->queue_id, tries,
                                  retry.delay_ms, atomic_load(&s->last_point), atomic_load(&s->done_point));
         UMD_ABSORB(st, "waited for the oldest job of the queue and submitted again");

@@ -187,8 +187,10 @@ static bool percent(struct parser *p, const char *begin, struct umd_fault_term *
     return true;
 }
 
-/* A number, or a name of errno such as ENOSPC. */
-static bool argument(struct parser *p, struct umd_fault_term *term)
+enum { ERRNO_MAX = 4095 }; /* of the kernel's MAX_ERRNO */
+
+/* A number, or a name of errno such as ENOSPC. What the sites of the host's calls take is an errno. */
+static bool argument(struct parser *p, const struct umd_fault_rule *rule, struct umd_fault_term *term)
 {
     const char *begin;
     size_t n = word(p, &begin);
@@ -206,7 +208,11 @@ static bool argument(struct parser *p, struct umd_fault_term *term)
             }
         }
     }
-    return number(p, "a number or an errno name", out);
+    if (!number(p, "a number or an errno name", out))
+        return false;
+    if (strncmp(umd_fault_site_info(rule->site)->name, "sys.", 4) == 0 && (*out == 0 || *out > ERRNO_MAX))
+        return fail_at(p, begin, "an errno from 1 to 4095");
+    return true;
 }
 
 static bool action(struct parser *p, const struct umd_fault_rule *rule, struct umd_fault_term *term)
@@ -233,7 +239,7 @@ static bool action(struct parser *p, const struct umd_fault_rule *rule, struct u
     if (take(p, ")"))
         return true;
     do
-        if (!argument(p, term))
+        if (!argument(p, rule, term))
             return false;
     while (take(p, ","));
     return take(p, ")") || fail_at(p, p->at, "',' or ')'");

@@ -61,7 +61,7 @@ static inline umdStatus umd_record_file_code(int err)
  * As UMD_FAIL_FROM, at another severity than the code's own. Less: what the owner asked for (INFO), or what follows from that (WARN). More: what is
  * no failure while the driver tries again (UMD_ERR_SUBMIT_RING_FULL), once it has given up (ERROR).
  */
-#define UMD_FAIL_MILD(code_, severity_, cause_id_, fmt_, ...)                                               \
+#define UMD_FAIL_SEVERITY(code_, severity_, cause_id_, fmt_, ...)                                           \
     ({                                                                                                      \
         UMD_RECORD_SITE(UMD_SITE_RAISE, UMD_IF_CONSTANT(UMD_LEVEL_OF_SEVERITY(severity_), UMD_SITE_LEVEL_AT_RUN_TIME), \
                         UMD_IF_CONSTANT(code_, 0), fmt_);                                                   \

@@ -7,7 +7,7 @@ import re
 import sys
 
 # Macro or function -> which argument is the format.
-CALLS = {"UMD_FAIL": 1, "UMD_FAIL_CAUSED": 1, "UMD_FAIL_ERRNO": 1, "UMD_FAIL_FROM": 2, "UMD_FAIL_MILD": 3, "UMD_FAIL_ADVISED": 3, "UMD_FAIL_ADVISED_AT": 4,
+CALLS = {"UMD_FAIL": 1, "UMD_FAIL_CAUSED": 1, "UMD_FAIL_ERRNO": 1, "UMD_FAIL_FROM": 2, "UMD_FAIL_SEVERITY": 3, "UMD_FAIL_ADVISED": 3, "UMD_FAIL_ADVISED_AT": 4,
          "PETREL_RAISE": 4, "PETREL_RAISE_MILD": 5, "PETREL_RAISE_ADVISED": 5, "KMD_FIELD": 1, "BAD": 0,
          "umd_figures_append": 2, "add_figure": 1}
 CALL = re.compile(r"\b(" + "|".join(sorted(CALLS, key=len, reverse=True)) + r")\s*\(")
@@ -125,7 +125,7 @@ def sources(root):
 
 def selftest():
     good = [r'UMD_FAIL(A, "size_B=%zu name=\"%s\"", n, s)', r'UMD_FAIL_FROM(A, id, "a=%" PRIu64 " b=0x%x", x, f(1, 2))',
-            r'UMD_FAIL_MILD(A, S, id, "queue=%u", q)', 'UMD_FAIL(A, "module=" FILE " reason=version", 1)', 'UMD_FAIL(A, "range=%d..%d", 1, 2)']
+            r'UMD_FAIL_SEVERITY(A, S, id, "queue=%u", q)', 'UMD_FAIL(A, "module=" FILE " reason=version", 1)', 'UMD_FAIL(A, "range=%d..%d", 1, 2)']
     bad = ['UMD_FAIL(A, "the size is too big")', 'UMD_FAIL(A, "a=1  b=2")', 'UMD_FAIL(A, "p=%p", p)', 'UMD_FAIL(A, "%s", figures)',
            r'UMD_FAIL(A, "name=\"%s", s)', 'UMD_FAIL(A, "a=1 a=2")', 'UMD_FAIL(A, "a=1 ")', 'UMD_FAIL(A, "A=1")', 'UMD_FAIL(A, fmt)',
            'UMD_FAIL_CAUSED(A, "a=1 %s b=2", tail)', 'UMD_FAIL(A, "a= b=1")', 'UMD_FAIL(A, "a=%u%s", 1, tail)', 'UMD_FAIL_FROM(A, id, "x:1")']

@@ -121,6 +121,8 @@ static void mistakes_have_their_position(void **state)
         { "hw.cu.hang=fire(1", 17, "',' or ')'", "end of text" },
         { "hw.cu.hang=fire(x)", 16, "a number or an errno name", "x" },
         { "hw.cu.hang=fire(1,2,3,4,5)", 24, "at most 4 arguments", "5" },
+        { "sys.open=fail(0)", 14, "an errno from 1 to 4095", "0" },
+        { "sys.write=fail(ENOSPC,4096)", 22, "an errno from 1 to 4095", "4096" },
         { "hw.cu.hang=fire->fire", 17, "nothing more: the term before has no count, so it never ends", "fire" },
         { "hw.cu.hang=fire extra", 16, "';' or end of text after the rule", "extra" },
         { "seed=", 5, "a number", "end of text" },

@@ -139,7 +139,7 @@ static void mild_record_has_its_own_severity(void **state)
     umdErrorDetail d;
 
     (void)state;
-    assert_int_equal(UMD_FAIL_MILD(UMD_ERR_EXEC_CANCELLED, UMD_SEVERITY_INFO, (umdRecordId){ 0 }, "queue=%d", 1), UMD_ERR_EXEC_CANCELLED);
+    assert_int_equal(UMD_FAIL_SEVERITY(UMD_ERR_EXEC_CANCELLED, UMD_SEVERITY_INFO, (umdRecordId){ 0 }, "queue=%d", 1), UMD_ERR_EXEC_CANCELLED);
     assert_true(umd_record_export(&d));
     assert_int_equal(d.advice.severity, UMD_SEVERITY_INFO);
     assert_string_equal(d.figures, "queue=1");
