@@ -39,7 +39,10 @@ struct run {
     uint64_t tohost_va;         /* 0: the program has none */
     uint64_t value[SIM_LANES_MAX];
     bool ended[SIM_LANES_MAX];
+    uint32_t first, count;      /* lanes that run */
 };
+/* Lanes that run side by side: one warp. Each warp's code comes out of the memory of its first lane. */
+#define TOGETHER 32u
 
 static int say_error(const struct run *r, const struct sim_error *e)
 {
@@ -51,8 +54,8 @@ static void on_exit_value(void *observer, uint64_t item, uint64_t a0)
 {
     struct run *r = observer;
 
-    r->value[item] = a0;
-    r->ended[item] = true;
+    r->value[r->first + item] = a0;
+    r->ended[r->first + item] = true;
 }
 
 /* ---- The file ---- */
@@ -151,7 +154,7 @@ static int say_trap(const struct run *r, const struct hw_cu_fault *f)
     char place[600], text[64], what[128] = "";
     const char *name = NULL;
     uint32_t cause = cause_of(f, &name);
-    unsigned item = PETREL_FAULT_INFO_WARP(f->info) * 32 + PETREL_FAULT_INFO_LANE(f->info);
+    unsigned item = r->first + PETREL_FAULT_INFO_LANE(f->info);
 
     if (cause == UINT32_MAX) {
         tool_say("%s cannot go on: %s", r->path, f->fault == PETREL_FAULT_HOST_MEMORY ? "no memory for the decoded code" : "the lanes do not fit on a compute unit");
@@ -178,13 +181,13 @@ static bool all_told_host(struct run *r)
 {
     if (!r->tohost_va)
         return false;
-    for (uint32_t i = 0; i < r->o->lane_count; i++) {
-        const void *at = sim_host(r->sim, i, r->tohost_va, 8);
+    for (uint32_t i = 0; i < r->count; i++) {
+        const void *at = sim_host(r->sim, r->first + i, r->tohost_va, 8);
         uint64_t v = 0;
 
         if (at)
             memcpy(&v, at, sizeof(v));
-        if (r->ended[i])
+        if (r->ended[r->first + i])
             continue;
         if (!(v & 1))
             return false;
@@ -203,13 +206,14 @@ static int exit_status(const struct run *r)
 
 static int execute(struct run *r)
 {
-    struct petrel_dispatch d = { .entry_va = r->program.entry, .grid = { 1, 1, 1 }, .block = { (uint32_t)r->o->lane_count, 1, 1 },
+    struct petrel_dispatch d = { .entry_va = r->program.entry, .grid = { 1, 1, 1 }, .block = { r->count, 1, 1 },
                                  .code_va = r->program.code_va, .code_B = r->program.code_B };
     uint64_t step = r->tohost_va || r->o->max_instructions ? POLL_CYCLES : UINT64_MAX;
-    struct hw_cu_counters counters;
+    struct hw_cu_counters before, counters;
     struct hw_cu_fault fault;
     enum sim_state state;
 
+    sim_counters(r->sim, &before);
     if (!sim_start(r->sim, &d, &fault))
         return say_trap(r, &fault);
     while ((state = sim_run(r->sim, step, &fault)) == SIM_RUNNING) {
@@ -218,13 +222,27 @@ static int execute(struct run *r)
             sim_stop(r->sim);
             break;
         }
-        if (r->o->max_instructions && counters.warp_instr >= r->o->max_instructions) {
+        if (r->o->max_instructions && counters.warp_instr - before.warp_instr >= r->o->max_instructions) {
             sim_stop(r->sim);
-            tool_say("%s has not ended after %" PRIu64 " instructions", r->path, counters.warp_instr);
+            tool_say("%s has not ended after %" PRIu64 " instructions", r->path, counters.warp_instr - before.warp_instr);
             return EXIT_ENVIRONMENT;
         }
     }
-    return state == SIM_FAULT ? say_trap(r, &fault) : exit_status(r);
+    return state == SIM_FAULT ? say_trap(r, &fault) : EXIT_DONE;
+}
+
+/* One warp after the other, until one of them does not end as it should. */
+static int execute_all(struct run *r)
+{
+    int status = EXIT_DONE;
+
+    for (r->first = 0; !status && r->first < r->o->lane_count; r->first += TOGETHER) {
+        r->count = (uint32_t)r->o->lane_count - r->first < TOGETHER ? (uint32_t)r->o->lane_count - r->first : TOGETHER;
+        if (r->first)
+            sim_set_first(r->sim, r->first);
+        status = execute(r);
+    }
+    return status ? status : exit_status(r);
 }
 
 /* What lies between begin_signature and end_signature of the first lane, a word of 32 bits a line. */
@@ -264,7 +282,7 @@ static int run_program(struct run *r)
         return say_error(r, &error);
     r->symbols = sim_symbols_open(r->image, r->image_B);
     (void)sim_symbol(r->symbols, "tohost", &r->tohost_va);
-    int status = execute(r);
+    int status = execute_all(r);
     int written = r->o->signature ? write_signature(r) : EXIT_DONE;
     return status ? status : written;
 }

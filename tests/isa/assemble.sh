@@ -4,6 +4,6 @@
 set -eu
 clang=$1 lld=$2 folder=$3 source=$4 out=$5
 shift 5
-"$clang" --target=riscv64-unknown-elf -march=rv64gc -mabi=lp64d -mno-relax -g -I"$folder" "$@" -c "$source" -o "$out.o"
+"$clang" --target=riscv64-unknown-elf -march=rv64gc_zfh -mabi=lp64d -mno-relax -g -I"$folder" "$@" -c "$source" -o "$out.o"
 "$lld" -m elf64lriscv -static --no-relax -T "$folder/link.ld" "$out.o" -o "$out"
 rm -f "$out.o"

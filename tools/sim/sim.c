@@ -33,6 +33,7 @@ struct sim {
     uint64_t scratch_B;
     struct range ranges[RANGES_MAX];
     uint32_t range_count;
+    uint32_t first;             /* image of work-item 0 */
 };
 
 bool sim_fail(struct sim_error *error_out, int status, const char *fmt, ...)
@@ -73,7 +74,7 @@ static uint32_t translate(void *priv, uint64_t root, uint64_t va, uint32_t acces
         page = r->va;
         page_B = r->size_B;
     }
-    *xlat_out = (struct hw_xlat){ .host = r->host + (page - r->va), .page_va = page, .page_B = page_B,
+    *xlat_out = (struct hw_xlat){ .host = r->host + s->first * r->size_B + (page - r->va), .page_va = page, .page_B = page_B,
                                   .rights = PETREL_PTE_READ | PETREL_PTE_WRITE | PETREL_PTE_EXEC,
                                   .lane_stride_B = s->config.images ? r->size_B : 0 };
     return 0;
@@ -182,6 +183,13 @@ void *sim_host(struct sim *s, uint32_t item, uint64_t va, uint64_t size_B)
     if (!r || size_B > r->size_B - (va - r->va))
         return NULL;
     return r->host + (s->config.images ? item * r->size_B : 0) + (va - r->va);
+}
+
+void sim_set_first(struct sim *s, uint32_t item)
+{
+    assert(s->config.images && item < s->config.lanes);
+    s->first = item;
+    hw_cu_invalidate(s->cus);
 }
 
 bool sim_set_stack(struct sim *s, uint64_t stack_va, struct sim_error *error_out)

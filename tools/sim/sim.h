@@ -67,6 +67,8 @@ bool sim_start(struct sim *s, const struct petrel_dispatch *d, struct hw_cu_faul
 enum sim_state sim_run(struct sim *s, uint64_t cycles, struct hw_cu_fault *fault_out);
 void sim_stop(struct sim *s);
 void sim_counters(const struct sim *s, struct hw_cu_counters *counters_out);
+/** Images: work-item 0 of launches from now on has that of `item`. Code comes out of it, too. */
+void sim_set_first(struct sim *s, uint32_t item);
 /** sp of launches from now on; 0: the top of a lane's private memory. */
 bool sim_set_stack(struct sim *s, uint64_t stack_va, struct sim_error *error_out);
 
