@@ -15,6 +15,7 @@ enum bench_goal {
     BENCH_AT_LEAST,         /**< value >= goal */
     BENCH_RATIO_AT_MOST,    /**< value / peer_value <= goal */
     BENCH_RATIO_AT_LEAST,   /**< peer_value / value >= goal: so many times cheaper than the peer */
+    BENCH_TIMES_AT_LEAST,   /**< value / peer_value >= goal: so many times the peer's rate */
 };
 
 struct bench_figure {
@@ -59,6 +60,7 @@ static inline uint64_t bench_ticks(void)
 /** Each fills the report and returns an exit status. */
 int bench_log(const struct bench_options *o, struct bench_report *r);
 int bench_log_train(const struct bench_options *o, struct bench_report *r);
+int bench_sim(const struct bench_options *o, struct bench_report *r);
 
 /* The peer, in a module of its own since spdlog is C++: see peer_spdlog.cpp. */
 struct bench_peer_log {
