@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* atomic.c - atomics: a lane after the other, at L2. */
+/*
+ * Each is one of the host's own, in sequential order: it neither loses what the CPU does to shared memory at the same time, nor
+ * what another host thread's warp does.
+ */
 #include <assert.h>
 
 #include "cu_priv.h"
@@ -56,46 +60,72 @@ static uint64_t amo_result(unsigned op, uint64_t old, uint64_t src)
 
 static uint64_t load_atomic(const uint8_t *p, unsigned size_B)
 {
-    return size_B == 4 ? (uint64_t)(int64_t)(int32_t)__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED)
-                       : __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
+    return size_B == 4 ? (uint64_t)(int64_t)(int32_t)__atomic_load_n((const uint32_t *)p, __ATOMIC_SEQ_CST)
+                       : __atomic_load_n((const uint64_t *)p, __ATOMIC_SEQ_CST);
 }
 
-static void store_atomic(uint8_t *p, unsigned size_B, uint64_t v)
+/* Stores `now` where memory has *old, else tells in *old what it has. A word is sign-extended in a register. */
+static bool replace_atomic(uint8_t *p, unsigned size_B, uint64_t *old, uint64_t now)
 {
-    if (size_B == 4)
-        __atomic_store_n((uint32_t *)p, (uint32_t)v, __ATOMIC_RELAXED);
-    else
-        __atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED);
+    uint32_t word = (uint32_t)*old;
+    bool ok;
+
+    if (size_B == 8)
+        return __atomic_compare_exchange_n((uint64_t *)p, old, now, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    ok = __atomic_compare_exchange_n((uint32_t *)p, &word, (uint32_t)now, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    *old = (uint64_t)(int64_t)(int32_t)word;
+    return ok;
 }
 
-/* lr, sc, amo and cas of one lane; value: what rd gets. sc compares by address and value: what it may miss is a write of the same. */
+static uint64_t amo(unsigned op, uint8_t *p, unsigned size_B, uint64_t src)
+{
+    uint64_t old = load_atomic(p, size_B);
+
+    while (!replace_atomic(p, size_B, &old, amo_result(op, old, src))) /* each time round somebody else's has gone through */
+        ;
+    return old;
+}
+
+static void written(struct cu_warp *w, const uint8_t *p, unsigned size_B)
+{
+    if (w->cu->array->resv_live)
+        cu_resv_written(w->cu->array, p, size_B);
+}
+
+/* Succeeds on the bytes of the lane's last lr while nobody has stored to them; the value tells of stores that are not seen here. */
+static bool store_conditional(struct cu_warp *w, unsigned l, uint8_t *p, unsigned size_B, uint64_t src)
+{
+    uint64_t old = w->resv_value[l];
+    bool ok = cu_resv_holds(w, l, p, size_B) && replace_atomic(p, size_B, &old, src);
+
+    cu_resv_drop(w, 1u << l);
+    if (ok)
+        written(w, p, size_B);
+    return ok;
+}
+
+/* lr, sc, amo and cas of one lane; value: what rd gets. */
 static uint64_t amo_lane(struct cu_warp *w, const struct cu_uop *u, unsigned l, uint8_t *p, unsigned size_B)
 {
-    uint64_t src = w->x[u->rs2].u[l], old = load_atomic(p, size_B), va = w->x[u->rs1].u[l];
+    uint64_t src = w->x[u->rs2].u[l], old;
 
     switch (u->op) {
     case CU_OP_lr_w: case CU_OP_lr_d:
-        w->reserved |= 1u << l;
-        w->resv_va[l] = va;
-        w->resv_val[l] = old;
+        old = load_atomic(p, size_B);
+        cu_resv_set(w, l, p, size_B, old);
         return old;
-    case CU_OP_sc_w: case CU_OP_sc_d: {
-        bool ok = (w->reserved >> l & 1) && w->resv_va[l] == va && w->resv_val[l] == old;
-
-        w->reserved &= ~(1u << l);
-        if (ok)
-            store_atomic(p, size_B, src);
-        return !ok;
-    }
-    case CU_OP_p_cas_w: case CU_OP_p_cas_d: {
-        uint64_t expected = w->x[u->bits >> 7 & 31].u[l];
-
-        if (size_B == 4 ? (uint32_t)expected == (uint32_t)old : expected == old)
-            store_atomic(p, size_B, src);
+    case CU_OP_sc_w: case CU_OP_sc_d:
+        return !store_conditional(w, l, p, size_B, src);
+    case CU_OP_p_cas_w: case CU_OP_p_cas_d:
+        old = w->x[u->bits >> 7 & 31].u[l];
+        if (size_B == 4)
+            old = (uint64_t)(int64_t)(int32_t)(uint32_t)old;
+        if (replace_atomic(p, size_B, &old, src))
+            written(w, p, size_B);
         return old;
-    }
     default:
-        store_atomic(p, size_B, amo_result(u->op, old, src));
+        old = amo(u->op, p, size_B, src);
+        written(w, p, size_B);
         return old;
     }
 }
@@ -142,9 +172,11 @@ const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u)
     out = w->f[u->rd];
     for (uint32_t m = w->mask; m; m &= m - 1) {
         unsigned l = cu_first_lane(m);
-        uint32_t old = (uint32_t)load_atomic(host[l], 4);
+        uint64_t old = load_atomic(host[l], 4);
 
-        store_atomic(host[l], 4, famo_result(w, u->op, old, in[l]));
+        while (!replace_atomic(host[l], 4, &old, famo_result(w, u->op, (uint32_t)old, in[l])))
+            ;
+        written(w, host[l], 4);
         out.q[l] = 0xffffffff00000000ull | old;
     }
     w->f[u->rd] = out;

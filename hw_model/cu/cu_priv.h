@@ -113,7 +113,10 @@ struct cu_warp {
     uint64_t instr;               /**< issued, for instret and sabotage */
     bool used;
     uint32_t reserved;            /**< lanes with a reservation of lr */
-    uint64_t resv_va[CU_LANES], resv_val[CU_LANES];
+    const uint8_t *resv_host[CU_LANES]; /**< resv.c: the bytes, */
+    uint8_t resv_B[CU_LANES];
+    uint64_t resv_value[CU_LANES]; /**< what lr read there, */
+    uint64_t resv_now;            /**< and when the last one did */
     uint64_t mepc[CU_LANES];      /**< bare programs */
     uint32_t paths;               /**< bit per path in use */
     uint64_t nodes;               /**< bit per node in use */
@@ -153,8 +156,11 @@ struct hw_cu {
     struct cu_tags l1;
 };
 
+#define CU_RESV_FILTER_BITS 10
 struct hw_cu_array {
     struct hw_cu_config config;
+    uint32_t resv_live;           /**< lanes with a reservation */
+    uint32_t resv_filter[1u << CU_RESV_FILTER_BITS]; /**< how many by place of their bytes, see resv.c */
     uint32_t lat[CU_LAT_COUNT];
     const cu_handler (*handlers)[2];
     struct hw_cu *cus;
@@ -235,6 +241,15 @@ uint32_t cu_mem_time_atomic(struct cu_warp *w, uint64_t va, uint32_t lanes_befor
 /* atomic.c */
 const struct cu_uop *cu_mem_amo(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u);
+
+/* resv.c */
+void cu_resv_set(struct cu_warp *w, unsigned lane, const uint8_t *host, unsigned size_B, uint64_t value);
+bool cu_resv_holds(const struct cu_warp *w, unsigned lane, const uint8_t *host, unsigned size_B);
+void cu_resv_drop(struct cu_warp *w, uint32_t lanes);
+/** Before a slice of a warp that has some: old ones end. */
+void cu_resv_age(struct cu_warp *w);
+/** Ends what overlaps with bytes that a lane wrote. */
+void cu_resv_written(struct hw_cu_array *a, const uint8_t *host, uint64_t size_B);
 
 /* csr.c */
 const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u);

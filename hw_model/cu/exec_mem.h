@@ -111,6 +111,13 @@ INLINE void store_one(unsigned size_B, uint8_t *p, uint64_t v)
     memcpy(p, &v, size_B);
 }
 
+/* Behind every store that does not go lane by lane through mem.c: reservations of lr on these bytes end. */
+INLINE void stored(struct cu_warp *w, const uint8_t *p, uint64_t size_B)
+{
+    if (UNLIKELY(w->cu->array->resv_live))
+        cu_resv_written(w->cu->array, p, size_B);
+}
+
 /* Sign or zero extension of what a lane-by-lane load brought. */
 INLINE int64_t extend(unsigned op, uint64_t v)
 {
@@ -281,6 +288,7 @@ INLINE const struct cu_uop *store_values(struct cu_warp *w, const struct cu_uop 
 
             store_one(size_B, p + (l - a->first) * size_B, values[l]);
         }
+        stored(w, p, span);
         cu_mem_time(w, a->base, a->base + span - 1, true, r.system);
         return next_of(u);
     }
@@ -289,6 +297,7 @@ INLINE const struct cu_uop *store_values(struct cu_warp *w, const struct cu_uop 
             unsigned l = cu_first_lane(m);
 
             store_one(size_B, r.host + (a->va.u[l] - r.va), values[l]);
+            stored(w, r.host + (a->va.u[l] - r.va), size_B);
         }
     } else {
         memcpy(data, values, sizeof(data));
@@ -317,6 +326,7 @@ INLINE const struct cu_uop *store(struct cu_warp *w, const struct cu_uop *u, uns
                 else
                     ((i8w_mem *)p)[k] = __builtin_convertvector(w->x[u->rs2].v[k], i8w);
             }
+            stored(w, p, CU_LANES * size_B);
             cu_mem_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
             return next_of(u);
         }
@@ -338,6 +348,7 @@ INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, un
 
         if (LIKELY(run_holds(&r, a.base, CU_LANES * size_B))) {
             memcpy(r.host + (a.base - r.va), &w->f[u->rs2], CU_LANES * size_B);
+            stored(w, r.host + (a.base - r.va), CU_LANES * size_B);
             cu_mem_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
             return next_of(u);
         }

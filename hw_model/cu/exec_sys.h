@@ -3,8 +3,10 @@
 #ifndef HW_CU_EXEC_SYS_H
 #define HW_CU_EXEC_SYS_H
 
-INLINE const struct cu_uop *nop(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+/* Between warps of a host thread there is nothing to do; the CPU and other host threads see the order that was asked for. */
+INLINE const struct cu_uop *fence(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return next_of(u);
 }
 

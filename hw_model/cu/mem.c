@@ -144,10 +144,13 @@ static uint32_t lane_move(struct cu_warp *w, unsigned lane, uint64_t va, unsigne
             return fault;
         }
         n = run < n ? (unsigned)run : n;
-        if (!dry && write)
+        if (!dry && write) {
             memcpy(p, data + done, n);
-        else if (!dry)
+            if (w->cu->array->resv_live)
+                cu_resv_written(w->cu->array, p, n);
+        } else if (!dry) {
             memcpy(data + done, p, n);
+        }
         done += n;
     }
     return 0;

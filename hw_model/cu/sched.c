@@ -231,8 +231,10 @@ static bool group_launch(struct hw_cu *cu, uint64_t now)
 
 static void group_retire(struct hw_cu *cu, struct cu_group *g)
 {
-    for (uint32_t i = 0; i < g->warps; i++)
+    for (uint32_t i = 0; i < g->warps; i++) {
+        cu_resv_drop(g->warp[i], CU_ALL);
         g->warp[i]->used = false;
+    }
     g->used = false;
     cu->group_count--;
     cu->array->counters.workgroups++;
@@ -304,6 +306,7 @@ static void cu_begin(struct hw_cu *cu)
 
         w->used = false;
         w->u = NULL;
+        w->reserved = 0;
         memset(w->x, 0, sizeof(w->x)); /* nothing of another context is left to read */
         memset(w->f, 0, sizeof(w->f));
         memset(w->lid, 0, sizeof(w->lid));
@@ -333,6 +336,8 @@ bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint6
     a->clock = 0;
     a->faulted = false;
     a->flush_code = false;
+    a->resv_live = 0;
+    memset(a->resv_filter, 0, sizeof(a->resv_filter));
     for (uint32_t i = 0; i < a->config.cu_count; i++)
         cu_begin(&a->cus[i]);
     while (launched) { /* one each in turn, until all is full */

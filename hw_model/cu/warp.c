@@ -85,7 +85,6 @@ void cu_warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32
         w->x[4].v[k] = number;
         w->x[10].v[k] = (v8){ 0 } + (int64_t)a->d.args_va;
     }
-    w->reserved = 0;
     memset(w->mepc, 0, sizeof(w->mepc));
     memset(w->ready, 0, sizeof(w->ready));
     warp_ids(w, index * CU_LANES);
@@ -216,6 +215,8 @@ const struct cu_uop *cu_warp_issue(struct cu_warp *w, const struct cu_uop *u, ui
     const struct hw_cu_array *a = w->cu->array;
 
     _mm_setcsr(MXCSR_DEFAULT);
+    if (w->reserved)
+        cu_resv_age(w);
     if (sabotaged(a))
         u = run_sabotaged(w, u, end);
     else if (a->config.functional)
