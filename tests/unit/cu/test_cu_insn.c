@@ -15,6 +15,7 @@
 #include "cu_fixture.h"
 
 /* What each lane brings and takes away. */
+#define FIRST_PC (FLAT_CODE_VA + 4 * 13)
 struct lane_io { uint64_t a, b, c, x_out, f_out, flags, pad[2]; };
 
 static struct cu_fixture fixtures[2]; /* widest handlers, portable ones */
@@ -43,10 +44,10 @@ static int teardown(void **state)
 }
 
 /*
- * Runs one instruction: a, b, c in x6, x7, x28 and f1, f2, f3, results in x29 and f4. With `lanes` below 32 only that many
+ * Runs instructions, from FIRST_PC on: a, b, c in x6, x7, x28 and f1, f2, f3, results in x29 and f4. With `lanes` below 32 only that many
  * work-items exist, so the partial handlers run.
  */
-static void run_insn(uint32_t insn, unsigned frm, struct lane_io io[32], unsigned lanes)
+static void run_insns(const uint32_t *insns, unsigned count, unsigned frm, struct lane_io io[32], unsigned lanes)
 {
     struct launch l = { .grid = { 1, 1, 1 }, .block = { lanes, 1, 1 } };
     uint32_t code[32];
@@ -66,7 +67,8 @@ static void run_insn(uint32_t insn, unsigned frm, struct lane_io io[32], unsigne
     code[n++] = i_type(MATCH(fld), 4, 5, 32);
     code[n++] = i_type(MATCH(csrrwi), 0, frm, 2);
     code[n++] = i_type(MATCH(csrrwi), 0, 0, 1);
-    code[n++] = insn;
+    memcpy(code + n, insns, count * sizeof(*insns));
+    n += count;
     code[n++] = i_type(MATCH(csrrs), 30, 0, 1);
     code[n++] = s_type(MATCH(sd), 5, 29, 24);
     code[n++] = s_type(MATCH(fsd), 5, 4, 32);
@@ -80,6 +82,11 @@ static void run_insn(uint32_t insn, unsigned frm, struct lane_io io[32], unsigne
     assert_true(o.started);
     assert_int_equal(o.state, HW_CU_DONE);
     memcpy(io, fixture_host(f, l.args), 32 * sizeof(*io));
+}
+
+static void run_insn(uint32_t insn, unsigned frm, struct lane_io io[32], unsigned lanes)
+{
+    run_insns(&insn, 1, frm, io, lanes);
 }
 
 static uint32_t r_insn(unsigned op)
@@ -158,6 +165,137 @@ static void test_integer(void **state)
         for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
             for (unsigned shift = 0; shift < 32; shift += 3)
                 check_int_op(ops[i], shift, shift % 2 ? 32 : 19);
+    }
+}
+
+static void check_lanes(const char *name, const struct lane_io io[32], const uint64_t want[32], unsigned lanes)
+{
+    for (unsigned l = 0; l < 32; l++)
+        if (io[l].x_out != (l < lanes ? want[l] : 0x77))
+            fail_msg("%s of 0x%llx 0x%llx, lane %u of %u: 0x%llx, not 0x%llx", name, (unsigned long long)io[l].a, (unsigned long long)io[l].b, l,
+                     lanes, (unsigned long long)io[l].x_out, (unsigned long long)want[l]);
+}
+
+static void fill(struct lane_io io[32], unsigned shift)
+{
+    for (unsigned l = 0; l < 32; l++)
+        io[l] = (struct lane_io){ .a = edges[l], .b = edges[(l + shift) % 32], .x_out = 0x77 };
+}
+
+/* Each as its form with two registers, of the sign-extended immediate. */
+static void test_immediates(void **state)
+{
+    static const struct { uint16_t op, as; } ops[] = {
+        { CU_OP_addi, CU_OP_add }, { CU_OP_slti, CU_OP_slt }, { CU_OP_sltiu, CU_OP_sltu }, { CU_OP_xori, CU_OP_xor }, { CU_OP_ori, CU_OP_or },
+        { CU_OP_andi, CU_OP_and }, { CU_OP_addiw, CU_OP_addw }, { CU_OP_slli, CU_OP_sll }, { CU_OP_srli, CU_OP_srl }, { CU_OP_srai, CU_OP_sra },
+        { CU_OP_slliw, CU_OP_sllw }, { CU_OP_srliw, CU_OP_srlw }, { CU_OP_sraiw, CU_OP_sraw },
+    };
+    static const int immediates[] = { 0, 1, -1, 5, 2047, -2048, 0x555, -1366 };
+
+    (void)state;
+    for (unsigned h = 0; h < 2; h++) {
+        f = &fixtures[h];
+        for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+            bool shifts = cu_insns[ops[i].op].format == CU_FMT_SH, word = cu_insns[ops[i].op].mask == 0xfe00707f;
+
+            for (unsigned k = 0; k < (shifts ? (word ? 32 : 64) : 8); k++) {
+                int imm = shifts ? (int)k : immediates[k];
+                unsigned lanes = k % 2 ? 32 : 23;
+                struct lane_io io[32];
+                uint64_t want[32];
+
+                fill(io, 0);
+                for (unsigned l = 0; l < 32; l++)
+                    want[l] = expect_int(ops[i].as, edges[l], (uint64_t)(int64_t)imm);
+                run_insn(cu_insns[ops[i].op].match | 29u << 7 | 6u << 15 | (uint32_t)imm << 20, 0, io, lanes);
+                check_lanes(cu_insns[ops[i].op].mnemonic, io, want, lanes);
+            }
+        }
+    }
+}
+
+static void test_upper_immediates(void **state)
+{
+    static const uint32_t immediates[] = { 0, 0x1000, 0x7ffff000, 0x80000000, 0xfffff000, 0x12345000 };
+
+    (void)state;
+    for (unsigned k = 0; k < 24; k++) {
+        uint32_t imm = immediates[k % 6];
+        struct lane_io io[32];
+        uint64_t want[32];
+
+        f = &fixtures[k / 12];
+        fill(io, 0);
+        for (unsigned l = 0; l < 32; l++)
+            want[l] = (uint64_t)(int64_t)(int32_t)imm + (k / 6 % 2 ? FIRST_PC : 0);
+        run_insn((k / 6 % 2 ? MATCH(auipc) : MATCH(lui)) | 29u << 7 | imm, 0, io, 17);
+        check_lanes(k / 6 % 2 ? "auipc" : "lui", io, want, 17);
+    }
+}
+
+static bool expect_branch(unsigned op, uint64_t a, uint64_t b)
+{
+    switch (op) {
+    case CU_OP_beq: return a == b;
+    case CU_OP_bne: return a != b;
+    case CU_OP_blt: return (int64_t)a < (int64_t)b;
+    case CU_OP_bge: return !((int64_t)a < (int64_t)b);
+    case CU_OP_bltu: return a < b;
+    default: return !(a < b);
+    }
+}
+
+/* Forward over one instruction, back over two: lanes part, and come to the end all the same. */
+static void test_branches(void **state)
+{
+    static const uint16_t ops[] = { CU_OP_beq, CU_OP_bne, CU_OP_blt, CU_OP_bge, CU_OP_bltu, CU_OP_bgeu };
+
+    (void)state;
+    for (unsigned k = 0; k < 2 * 6 * 16; k++) {
+        unsigned op = ops[k / 2 % 6], shift = k / 12 * 2 % 32, lanes = k % 3 ? 32 : 15;
+        uint32_t code[6];
+        struct lane_io io[32];
+        uint64_t want[32];
+
+        f = &fixtures[k % 2];
+        fill(io, k % 5 ? shift : 0);
+        code[0] = i_type(MATCH(addi), 29, 0, 1);
+        code[1] = j_type(MATCH(jal), 0, 12);
+        code[2] = i_type(MATCH(addi), 29, 29, 2);                   /* where the branch back leads */
+        code[3] = j_type(MATCH(jal), 0, 12);
+        code[4] = b_type(cu_insns[op].match, 6, 7, k & 4 ? -8 : 8);
+        code[5] = i_type(MATCH(addi), 29, 29, 4);
+        for (unsigned l = 0; l < 32; l++) {
+            bool taken = expect_branch(op, io[l].a, io[l].b);
+
+            want[l] = !taken ? 5 : k & 4 ? 3 : 1;
+        }
+        run_insns(code, 6, 0, io, lanes);
+        check_lanes(cu_insns[op].mnemonic, io, want, lanes);
+    }
+}
+
+/* The link, the lowest bit of a target, rd that is rs1. */
+static void test_jumps(void **state)
+{
+    const struct { uint32_t code[4]; uint64_t want; } rows[] = {
+        { { j_type(MATCH(jal), 29, 16), 0, 0, 0 }, FIRST_PC + 4 },
+        { { MATCH(auipc) | 7u << 7, i_type(MATCH(jalr), 29, 7, 17), 0, 0 }, FIRST_PC + 8 },
+        { { MATCH(auipc) | 29u << 7, i_type(MATCH(jalr), 29, 29, 16), 0, 0 }, FIRST_PC + 8 },
+        { { j_type(MATCH(jal), 0, 8), 0, i_type(MATCH(addi), 29, 0, 9), j_type(MATCH(jal), 0, 4) }, 9 },
+    };
+
+    (void)state;
+    for (unsigned k = 0; k < 4 * sizeof(rows) / sizeof(rows[0]); k++) {
+        struct lane_io io[32];
+        uint64_t want[32];
+
+        f = &fixtures[k % 2];
+        fill(io, 0);
+        for (unsigned l = 0; l < 32; l++)
+            want[l] = rows[k / 4].want;
+        run_insns(rows[k / 4].code, 4, 0, io, k & 2 ? 32 : 9); /* 0 in between is no instruction: nobody comes there */
+        check_lanes("jump", io, want, k & 2 ? 32 : 9);
     }
 }
 
@@ -465,6 +603,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decode), cmocka_unit_test(test_compressed), cmocka_unit_test(test_integer),
+        cmocka_unit_test(test_immediates), cmocka_unit_test(test_upper_immediates), cmocka_unit_test(test_branches), cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_floating_point), cmocka_unit_test(test_random),
     };
 
