@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insn.h"
+#include "cu_asm.h"
 #include "random_code.h"
 
-#define MATCH(op_) cu_insns[CU_OP_##op_].match
 enum { RA = 1, T0 = 5, A0 = 10, POINTER = 30, BASE = 31, WINDOW_B = BLOCK_B - BLOCK_WINDOW };
 
 uint64_t rng_next(struct rng *r)
@@ -18,31 +17,7 @@ uint64_t rng_next(struct rng *r)
     return r->s * 0x2545f4914f6cdd1dull;
 }
 
-/* ---- Encoding ---- */
-
-static uint32_t i_type(uint32_t match, unsigned rd, unsigned rs1, int32_t imm)
-{
-    return match | rd << 7 | rs1 << 15 | (uint32_t)imm << 20;
-}
-
-static uint32_t s_type(uint32_t match, unsigned rs1, unsigned rs2, int32_t imm)
-{
-    return match | ((uint32_t)imm & 31) << 7 | rs1 << 15 | rs2 << 20 | ((uint32_t)imm >> 5 & 127) << 25;
-}
-
-static uint32_t branch_offset(int32_t by)
-{
-    uint32_t v = (uint32_t)by;
-
-    return (v >> 11 & 1) << 7 | (v >> 1 & 15) << 8 | (v >> 5 & 63) << 25 | (v >> 12 & 1) << 31;
-}
-
-static uint32_t jal_offset(int32_t by)
-{
-    uint32_t v = (uint32_t)by;
-
-    return (v >> 12 & 255) << 12 | (v >> 11 & 1) << 20 | (v >> 1 & 1023) << 21 | (v >> 20 & 1) << 31;
-}
+/* ---- Code ---- */
 
 void code_put16(struct code *c, uint16_t half)
 {
@@ -66,7 +41,7 @@ void code_constant(struct code *c, unsigned rd, uint32_t v)
 
 void code_jal(struct code *c, unsigned rd, uint64_t to)
 {
-    code_put32(c, MATCH(jal) | rd << 7 | jal_offset((int32_t)(to - (c->va + c->size_B))));
+    code_put32(c, MATCH(jal) | rd << 7 | j_type(0, 0, (int32_t)(to - (c->va + c->size_B))));
 }
 
 /* ---- Atoms ---- */
@@ -303,7 +278,7 @@ static void patch_jump(const struct sequence *s, uint32_t at, uint32_t count, co
     uint32_t insn;
 
     memcpy(&insn, c->bytes + from + a->jump_at, 4);
-    insn |= a->jump == JUMP_BRANCH ? branch_offset(by) : a->jump == JUMP_JAL ? jal_offset(by) : (uint32_t)by << 20;
+    insn |= a->jump == JUMP_BRANCH ? b_type(0, 0, 0, by) : a->jump == JUMP_JAL ? j_type(0, 0, by) : (uint32_t)by << 20;
     memcpy(c->bytes + from + a->jump_at, &insn, 4);
 }
 

@@ -18,14 +18,13 @@
 
 #include <cmocka.h>
 
+#include "cu_asm.h"
 #include "cu_fixture.h"
-#include "insn.h"
 #include "random_code.h"
 
 enum { BATCH = 50, ITEMS = 32, BATCHES = 8, CODE_MAX_B = 1 << 20, EM_RISCV_ = 243 };
 enum { RA = 1, T0 = 5, A0 = 10, A1, A2, A7 = 17 };
 #define DATA_B ((uint32_t)BATCH * ITEMS * BLOCK_B)
-#define MATCH(op_) cu_insns[CU_OP_##op_].match
 
 /* Sequences, their blocks, and what came of them. */
 struct batch {
@@ -41,8 +40,6 @@ static struct batch *b, *shrunk;
 static char folder[] = "/tmp/petrel-qemu.XXXXXX";
 static struct cu_fixture fixtures[2];
 static const char *const fixture_names[] = { "portable handlers, functional", "best handlers, timed" };
-
-static uint32_t i_type(uint32_t match, unsigned rd, unsigned rs1, int imm) { return match | rd << 7 | rs1 << 15 | (uint32_t)imm << 20; }
 
 static uint64_t block_va(uint32_t s, uint32_t item) { return FLAT_DATA_VA + ((uint64_t)s * ITEMS + item) * BLOCK_B; }
 
