@@ -44,9 +44,12 @@ const struct cu_uop *cu_mret(struct cu_warp *w, const struct cu_uop *u)
     if (!w->cu->array->config.bare)
         return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, cu_first_lane(w->mask), u->bits);
     for (uint32_t m = w->mask; m; m &= m - 1) { /* as of a function entered: branches behind it have meeting points, too */
-        const struct cu_uop *to = cu_code_at(w, w->mepc[cu_first_lane(m)], &rg);
+        const uint64_t to_va = w->mepc[cu_first_lane(m)];
+        const struct cu_uop *to;
 
-        if (!to)
+        if (to_va == CU_RETURN_VA) /* the way back from the start, which ends the lane */
+            continue;
+        if (!(to = cu_code_at(w, to_va, &rg)))
             return NULL;
         cu_converge_function(w->cu->array, rg, (uint32_t)(to - rg->uops));
     }

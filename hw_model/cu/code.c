@@ -143,7 +143,8 @@ static uint32_t fetch_half(struct hw_cu_array *a, uint64_t root, uint64_t pc, ui
     return 0;
 }
 
-static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u)
+/* 0 or the fault, with the address whose fetch it is of: of the instruction's second half, where that is the one that cannot be had. */
+static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u, uint64_t *fault_va_out)
 {
     uint64_t pc = cu_pc(rg, u);
     uint16_t lo, hi = 0;
@@ -151,9 +152,12 @@ static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_u
 
     if (u->flags & CU_UOP_DECODED)
         return 0;
+    *fault_va_out = pc;
     fault = fetch_half(a, rg->root, pc, &lo);
-    if (!fault && (lo & 3) == 3)
+    if (!fault && (lo & 3) == 3) {
+        *fault_va_out = pc + 2;
         fault = fetch_half(a, rg->root, pc + 2, &hi);
+    }
     if (fault)
         return fault;
     bits = (uint32_t)hi << 16 | lo;
@@ -177,7 +181,9 @@ static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_u
 
 bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u)
 {
-    return u < rg->uops + rg->size_B / 2 && !prepare(a, rg, u);
+    uint64_t fault_va;
+
+    return u < rg->uops + rg->size_B / 2 && !prepare(a, rg, u, &fault_va);
 }
 
 void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u)
@@ -191,7 +197,7 @@ void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u)
 const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u)
 {
     struct cu_region *rg = w->rg;
-    uint64_t pc = cu_pc(rg, u);
+    uint64_t pc = cu_pc(rg, u), fault_va;
     struct cu_uop *own = rg->uops + (u - rg->uops);
     uint32_t fault;
 
@@ -201,9 +207,9 @@ const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop 
         w->path[w->cur].rg = w->rg;
         return u;
     }
-    fault = prepare(w->cu->array, rg, own);
+    fault = prepare(w->cu->array, rg, own, &fault_va);
     if (fault)
-        return cu_fault(w, u, fault, PETREL_ACCESS_EXEC, pc, cu_first_lane(w->mask), 0);
+        return cu_fault(w, u, fault, PETREL_ACCESS_EXEC, fault_va, cu_first_lane(w->mask), 0);
     return own; /* comes again, decoded */
 }
 

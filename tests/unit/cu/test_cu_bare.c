@@ -145,6 +145,27 @@ static void illegal_where_the_manual_says(void **state)
     }
 }
 
+/* The way back from the start is no code: lanes that mret sends there have ended. */
+static void mret_may_end_lanes(void **state)
+{
+    (void)state;
+    create(true, false);
+    csrr(T1, LANE);
+    emit(i_type(MATCH(sltiu), T1, T1, 5));
+    emit(MATCH(auipc) | T0 << 7);
+    emit(i_type(MATCH(addi), T0, T0, 6 * 4));
+    emit(MATCH(beq) | T1 << 15 | 8u / 2 << 8);
+    emit(i_type(MATCH(addi), T0, RA, 0));
+    csrw(MEPC, T0);
+    emit(MATCH(mret));
+    li(A0, 7);
+    exit_with_a0();
+    assert_int_equal(run(32).state, HW_CU_DONE);
+    for (unsigned l = 0; l < 32; l++)
+        assert_int_equal(exit_count[l], l >= 5);
+    destroy();
+}
+
 /* Lanes below 5 go to one place, the others to another. What mepc reads is what was written, without the lowest bit. */
 static void mret_goes_where_each_lane_says(void **state)
 {
@@ -254,7 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(privileged_registers_read_zero),
         cmocka_unit_test(illegal_where_the_manual_says),
-        cmocka_unit_test(mret_goes_where_each_lane_says),
+        cmocka_unit_test(mret_goes_where_each_lane_says), cmocka_unit_test(mret_may_end_lanes),
         cmocka_unit_test(exit_beside_another_ecall),
         cmocka_unit_test(stack_of_a_bare_program),
         cmocka_unit_test(private_images),

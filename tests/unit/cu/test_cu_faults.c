@@ -182,6 +182,24 @@ static void test_code_across_end(void **state)
     fixture_load(f, CU_KERNELS);
 }
 
+/* The second half of an instruction cannot be fetched: the address is of that half, the program counter of the instruction. */
+static void test_fetch_across(void **state)
+{
+    const uint64_t end = FLAT_CODE_VA + FLAT_CODE_B;
+    const uint16_t half = 0x0593;
+    struct launch l = { .entry = end - 2, .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+
+    (void)state;
+    fixture_code(f, (const uint32_t[]){ 0 }, 1);
+    memcpy(fixture_host(f, end - 2), &half, sizeof(half));
+    struct outcome o = fixture_run(f, &l);
+    assert_int_equal(o.state, HW_CU_FAULTED);
+    assert_int_equal(o.fault.fault, PETREL_FAULT_ACCESS);
+    assert_int_equal(o.fault.va, end);
+    assert_int_equal(o.fault.pc, end - 2);
+    fixture_load(f, CU_KERNELS);
+}
+
 static void test_resources(void **state)
 {
     struct launch l = { .entry = fixture_kernel(f, "saxpy"), .grid = { 1, 1, 1 }, .block = { 1024, 1, 1 } };
@@ -330,7 +348,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page), cmocka_unit_test(test_trap), cmocka_unit_test(test_stack_overflow),
-        cmocka_unit_test(test_code_faults), cmocka_unit_test(test_code_across_end), cmocka_unit_test(test_resources), cmocka_unit_test(test_sabotage),
+        cmocka_unit_test(test_code_faults), cmocka_unit_test(test_code_across_end), cmocka_unit_test(test_fetch_across), cmocka_unit_test(test_resources), cmocka_unit_test(test_sabotage),
         cmocka_unit_test(test_probe), cmocka_unit_test(test_slices), cmocka_unit_test(test_timing),
     };
 
