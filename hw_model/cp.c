@@ -37,6 +37,7 @@ void hw_ring_init(struct hw_device *dev, uint32_t index)
     ring->dev = dev;
     ring->index = index;
     ring->root = HW_ROOT_NONE;
+    ring->code = (struct petrel_code){ 0 };
 }
 
 void hw_ring_charge(struct hw_ring *ring, uint64_t cycles)
@@ -113,6 +114,7 @@ void hw_ring_reset(struct hw_ring *ring)
     ring->state = HW_STATE_FETCH;
     ring->in_ib = false;
     ring->root = HW_ROOT_NONE;
+    ring->code = (struct petrel_code){ 0 };
     ring->vmid = 0;
     ring->context_id = 0;
     ring->active = false;
@@ -185,6 +187,7 @@ static void cp_run_SET_CONTEXT(struct hw_ring *ring)
         return;
     }
     ring->root = root;
+    ring->code = (struct petrel_code){ 0 };
     ring->vmid = ring->packet[3];
     ring->context_id = cp_field64(ring, 7);
     hw_ring_set(ring, HW_RING_MARK, 0);
@@ -364,6 +367,20 @@ static bool cp_dispatch_shape_ok(const struct petrel_dispatch *d)
     return items >= 1 && items <= 1024 && d->grid[0] && d->grid[1] && d->grid[2];
 }
 
+static void cp_run_CODE(struct hw_ring *ring)
+{
+    static const uint64_t none[4];
+    struct petrel_code c;
+
+    memcpy(&c, &ring->packet[1], sizeof(c));
+    if (c.tls_B > PETREL_TLS_MAX_B || c.tls_file_B > c.tls_B || c.tls_align > PETREL_TLS_ALIGN_MAX || (c.tls_align & (c.tls_align - 1)) ||
+        c.tls_va > UINT64_MAX - c.tls_file_B || memcmp(c.reserved, none, sizeof(none)) != 0) {
+        cp_malformed(ring);
+        return;
+    }
+    ring->code = c;
+}
+
 static void cp_run_DISPATCH(struct hw_ring *ring)
 {
     struct hw_device *dev = ring->dev;
@@ -378,6 +395,7 @@ static void cp_run_DISPATCH(struct hw_ring *ring)
     struct hw_cu_fault fault = { .fault = PETREL_FAULT_RESOURCES, .pc = d.entry_va };
     struct hw_cu_sabotage sabotage = cp_sabotage(ring);
     hw_cu_set_functional(dev->cus, hw_reg(dev, HW_REG_FUNCTIONAL) & 1u);
+    hw_cu_set_code(dev->cus, &ring->code);
     if (!cp_set_scratch(dev) || !hw_cu_start(dev->cus, &d, ring->root, &sabotage, &fault)) {
         hw_ring_fault(ring, &fault);
         return;

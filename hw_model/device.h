@@ -97,6 +97,7 @@ struct hw_ring {
     uint64_t ib_root, ib_va;
     uint32_t ib_dw, ib_pos;  /* dwords of the indirect buffer, and consumed */
     uint32_t packet[1 + sizeof(struct petrel_dispatch) / 4];
+    struct petrel_code code; /**< of the dispatches that follow */
     struct hw_copy copy;
     uint64_t wait_root, wait_va, wait_ref;
 };

@@ -86,6 +86,26 @@ static umdStatus check_segments(const uint8_t *image, size_t size_B, uint64_t *e
     return UMD_SUCCESS;
 }
 
+/* Thread-local storage: the linker's offsets are of a block that is aligned as the template is. */
+static umdStatus check_tls(const uint8_t *image, struct umd_code *c)
+{
+    for (uint32_t i = 0; i < phdr_count(image); i++) {
+        const Elf64_Phdr *p = phdr(image, i);
+        if (p->p_type != PT_TLS || !p->p_memsz)
+            continue;
+        if (c->tls_B || p->p_filesz > p->p_memsz || p->p_memsz > PETREL_TLS_MAX_B || p->p_align > PETREL_TLS_ALIGN_MAX ||
+            (p->p_align & (p->p_align - 1)) || (p->p_align && p->p_vaddr % p->p_align) || !inside(p->p_vaddr, p->p_filesz, c->size_B) ||
+            (p->p_filesz && !(c->rights[p->p_vaddr / PAGE_B] & DRM_PETREL_BIND_READ)))
+            return BAD("reason=\"thread-local storage\" segment=%u vaddr=0x%" PRIx64 " memory_B=%" PRIu64 " max_B=%u align=%" PRIu64, i,
+                       (uint64_t)p->p_vaddr, (uint64_t)p->p_memsz, PETREL_TLS_MAX_B, (uint64_t)p->p_align);
+        c->tls_at = p->p_vaddr;
+        c->tls_file_B = p->p_filesz;
+        c->tls_B = p->p_memsz;
+        c->tls_align = p->p_align;
+    }
+    return UMD_SUCCESS;
+}
+
 static umdStatus lay_out(const uint8_t *image, uint64_t end, struct umd_code *c)
 {
     c->size_B = (end + PAGE_B - 1) & ~(uint64_t)(PAGE_B - 1);
@@ -151,6 +171,8 @@ umdStatus umd_code_parse(const uint8_t *image, size_t size_B, struct umd_code *c
         st = check_segments(image, size_B, &end);
     if (st == UMD_SUCCESS)
         st = lay_out(image, end, &c);
+    if (st == UMD_SUCCESS)
+        st = check_tls(image, &c);
     if (st == UMD_SUCCESS) {
         elf_version(EV_CURRENT);
         elf = elf_memory((char *)(uintptr_t)image, size_B);

@@ -53,6 +53,9 @@ static umdStatus check_launch(const struct umd_stream *s, const struct umd_kerne
     if (local_B > info->local_B || warps > info->warps_per_cu)
         return UMD_FAIL(UMD_ERR_LAUNCH_RESOURCES, "kernel=%s local_B=%" PRIu64 " max_local_B=%u warps=%u max_warps=%u", k->meta.name, local_B,
                         info->local_B, warps, info->warps_per_cu);
+    if (k->module->code.tls_B > info->private_B / 2)
+        return UMD_FAIL(UMD_ERR_LAUNCH_RESOURCES, "kernel=%s thread_local_B=%" PRIu64 " max_B=%u", k->meta.name, (uint64_t)k->module->code.tls_B,
+                        info->private_B / 2);
     return UMD_SUCCESS;
 }
 
@@ -69,12 +72,15 @@ static umdStatus submit_locked(struct umd_stream *s, const struct umd_kernel *k,
     struct umd_cmd cmd;
 
     _Static_assert(sizeof(job.name) == sizeof(k->meta.name), "kernel names fit");
-    umdStatus st = umd_cmd_begin(s, 1 + sizeof(p) / 4, d->args_B, &cmd);
+    const struct petrel_code *code = k->module->code.tls_B ? &k->module->code : NULL;
+    umdStatus st = umd_cmd_begin(s, 1 + sizeof(p) / 4 + (code ? 1 + sizeof(*code) / 4 : 0), d->args_B, &cmd);
     if (__builtin_expect(st < 0, 0))
         return UMD_HOP(st);
     if (d->args_B)
         memcpy(cmd.data, d->args, d->args_B);
     p.args_va = cmd.data_va;
+    if (code)
+        umd_cmd_packet(&cmd, PETREL_OP_CODE, code, sizeof(*code) / 4);
     umd_cmd_packet(&cmd, PETREL_OP_DISPATCH, &p, sizeof(p) / 4);
     memcpy(job.name, k->meta.name, sizeof(job.name));
     st = umd_cmd_submit(&cmd, &job, NULL);

@@ -122,6 +122,8 @@ static umdStatus load_code(struct umd_module *m)
         st = umd_code_relocate(m->image, m->image_B, &c, m->bo.va);
     if (st == UMD_SUCCESS)
         st = read_kernels(m, &c);
+    if (c.tls_B)
+        m->code = (struct petrel_code){ .tls_va = m->bo.va + c.tls_at, .tls_file_B = c.tls_file_B, .tls_B = c.tls_B, .tls_align = c.tls_align };
     if (st == UMD_SUCCESS) {
         memcpy(m->bo.map, c.memory, c.size_B);
         st = bind_pages(m, &c);

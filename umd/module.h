@@ -6,6 +6,7 @@
 #include <libelf.h>
 
 #include <hw/petrel_codeobj.h>
+#include <hw/petrel_packets.h>
 
 #include "context.h"
 
@@ -27,6 +28,7 @@ struct umd_module {
     size_t image_B;
     struct umd_bo bo;
     uint64_t bound_B;               /* unbinding is by the whole range */
+    struct petrel_code code;        /* thread-local storage: all zeros if there is none */
     struct umd_kernel *kernels;
     uint32_t kernel_count;
     bool closed;                    /* no kernel is opened any more; under the context's lock */
@@ -39,6 +41,7 @@ struct umd_code {
     uint8_t *rights;                /* per 4 KiB page: DRM_PETREL_BIND_* */
     uint64_t kernels_at;            /* offset of .petrel.kernels */
     uint32_t kernel_count;
+    uint64_t tls_at, tls_file_B, tls_B, tls_align; /* thread-local storage: its template in `memory`, the size of a block */
 };
 /** Checks an image wholly and lays it out at base 0. Pure: no device. UMD_ERR_MODULE_FORMAT, _ISA, UMD_ERR_MEM_HOST_ALLOC_FAILED. */
 UMD_MUST_CHECK umdStatus umd_code_parse(const uint8_t *image, size_t size_B, struct umd_code *code_out);

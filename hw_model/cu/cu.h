@@ -65,6 +65,9 @@ void hw_cu_array_destroy(struct hw_cu_array *cus);
 void hw_cu_set_scratch(struct hw_cu_array *cus, uint8_t *scratch, uint32_t private_B);
 void hw_cu_set_functional(struct hw_cu_array *cus, bool functional);
 
+/** About the code of dispatches from now on; checked by the command processor, all zeros at first. */
+void hw_cu_set_code(struct hw_cu_array *cus, const struct petrel_code *code);
+
 /** Breakage asked for by the fault sites, for one dispatch. */
 struct hw_cu_sabotage {
     bool hang;             /**< warps of one CU stop issuing after a few instructions, and preemption is not honoured */
@@ -80,7 +83,7 @@ struct hw_cu_fault {
 
 enum hw_cu_state { HW_CU_IDLE, HW_CU_RUNNING, HW_CU_DONE, HW_CU_FAULTED, HW_CU_HUNG };
 
-/** Begins a dispatch; the packet was checked for shape. False with *fault_out filled: RESOURCES, PAGE (entry not executable). */
+/** Begins a dispatch; the packet was checked for shape. False with *fault_out filled: RESOURCES, PAGE (entry not executable; template of thread-local storage not readable). */
 bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint64_t root, const struct hw_cu_sabotage *sabotage,
                  struct hw_cu_fault *fault_out);
 /**

@@ -170,6 +170,9 @@ struct hw_cu_array {
     struct cu_region *code;       /**< of the dispatch */
     uint64_t memory_record;       /**< number of the record of the last region that found no host memory; 0: it is not known */
     struct petrel_dispatch d;
+    struct petrel_code code_info;
+    uint32_t tls_block_B;         /**< rounded up to its alignment */
+    uint8_t tls[PETREL_TLS_MAX_B + PETREL_TLS_ALIGN_MAX];
     uint64_t root;
     struct hw_cu_sabotage sabotage;
     enum hw_cu_state state;
@@ -275,6 +278,10 @@ bool cu_csr_is_privileged(unsigned csr);
 const struct cu_uop *cu_csr_privileged(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_mret(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_ecall(struct cu_warp *w, const struct cu_uop *u);
+/* tls.c */
+/** Reads the dispatch's template. False: *fault_out says why not. */
+bool cu_tls_load(struct hw_cu_array *a, struct hw_cu_fault *fault_out);
+void cu_tls_fill(struct cu_warp *w);
 /* special.c */
 float cu_special(unsigned op, float x);
 

@@ -327,7 +327,7 @@ bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint6
     a->sabotage = sabotage ? *sabotage : (struct hw_cu_sabotage){ 0 };
     if (a->flush_code) /* the dispatch before ended first */
         cu_regions_drop(a);
-    if (!load_code(a, fault_out))
+    if (!load_code(a, fault_out) || !cu_tls_load(a, fault_out))
         return false;
     a->warps_per_group = (d->block[0] * d->block[1] * d->block[2] + CU_LANES - 1) / CU_LANES;
     a->groups_per_cu = groups_fitting(a);

@@ -61,7 +61,7 @@ static void warp_ids(struct cu_warp *w, uint32_t first)
     }
 }
 
-/* ABI state at entry: a0 arguments, ra ends the lane, sp at the top of the lane's private window, tp the lane's place. */
+/* ABI state at entry: a0 arguments, ra ends the lane, tp the lane's thread-local storage at the top of its private window, sp below. */
 void cu_warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now)
 {
     struct hw_cu_array *a = w->cu->array;
@@ -79,12 +79,14 @@ void cu_warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32
         const v8 number = (v8){ 0, 1, 2, 3, 4, 5, 6, 7 } + (int64_t)(place + 8 * k);
 
         w->x[1].v[k] = (v8){ 0 } + (int64_t)CU_RETURN_VA;
-        w->x[2].v[k] = ((number + 1) << private_shift) + (int64_t)PETREL_PRIVATE_BASE;
+        w->x[2].v[k] = ((number + 1) << private_shift) + (int64_t)(PETREL_PRIVATE_BASE - a->tls_block_B);
+        w->x[4].v[k] = w->x[2].v[k];
         if (a->config.stack_va)
             w->x[2].v[k] = (v8){ 0 } + (int64_t)a->config.stack_va;
-        w->x[4].v[k] = number;
         w->x[10].v[k] = (v8){ 0 } + (int64_t)a->d.args_va;
     }
+    if (a->tls_block_B)
+        cu_tls_fill(w);
     memset(w->mepc, 0, sizeof(w->mepc));
     memset(w->ready, 0, sizeof(w->ready));
     warp_ids(w, index * CU_LANES);

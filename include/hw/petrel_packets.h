@@ -19,6 +19,7 @@
     PKT(FENCE,       0x03,  5, CD, 1, "pa_lo pa_hi seq_lo seq_hi flags(1: interrupt): after all before it is done, write seq and device ns (16 bytes at VRAM offset pa)") \
     PKT(TLB_INVAL,   0x04,  1, CD, 1, "vmid: forget translations (0xffffffff: all)")                       \
     PKT(DISPATCH,    0x10, 16, C,  0, "struct petrel_dispatch")                                            \
+    PKT(CODE,        0x12, 16, C,  0, "struct petrel_code: about the code of the dispatches that follow, until SET_CONTEXT") \
     PKT(BARRIER,     0x11,  0, CD, 0, "everything before is done before anything after starts")            \
     PKT(COPY,        0x20,  6, CD, 0, "src_lo src_hi dst_lo dst_hi bytes_lo bytes_hi: linear, any alignment, no overlap") \
     PKT(FILL,        0x21,  6, CD, 0, "dst_lo dst_hi bytes_lo bytes_hi pattern element_B(1 2 4)")          \
@@ -49,5 +50,17 @@ struct petrel_dispatch {
     uint64_t code_B;        /* ... and its size: what the convergence analysis covers */
 } __attribute__((packed));
 _Static_assert(sizeof(struct petrel_dispatch) == 64, "dispatch layout is frozen");
+
+/* After the header of CODE; 16 dwords. Thread-local storage: each lane gets a block at the top of its private window, tp points to it. */
+struct petrel_code {
+    uint64_t tls_va;        /* template: what the blocks begin with ... */
+    uint64_t tls_file_B;    /* ... and its size; zeros follow */
+    uint64_t tls_B;         /* of a block, at most PETREL_TLS_MAX_B; 0: no thread-local storage */
+    uint64_t tls_align;     /* a power of two, at most PETREL_TLS_ALIGN_MAX */
+    uint64_t reserved[4];   /* 0 */
+} __attribute__((packed));
+_Static_assert(sizeof(struct petrel_code) == 64, "code layout is frozen");
+#define PETREL_TLS_MAX_B 16384u
+#define PETREL_TLS_ALIGN_MAX 4096u
 
 #endif

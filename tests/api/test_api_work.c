@@ -109,6 +109,36 @@ static void launch_works(void **state)
     assert_ok(umdMemFree(f->ctx, d));
 }
 
+/* Variables that each lane has for itself; a launch of another module in between knows nothing of them. */
+static void thread_locals(void **state)
+{
+    struct fx *f = *state;
+    struct { uint64_t out; uint32_t n, rounds; } args = { 0 };
+    uint32_t got[4 * 2 * 64];
+    umdLaunchDesc d = { .size_B = sizeof(d), .grid = { 2, 1, 1 }, .block = { 64, 1, 1 }, .args = &args, .args_B = sizeof(args) };
+    umdDevicePtr out = fx_alloc(f, sizeof(got));
+    umdModule mod;
+    umdKernel count;
+
+    args.out = out;
+    assert_ok(umdModuleLoadFile(f->ctx, getenv("PETREL_TEST_TLS_KERNELS"), &mod));
+    assert_ok(umdModuleGetKernel(mod, "tls_count", &count));
+    for (int round = 0; round < 3; round++) {
+        assert_ok(umdLaunchKernel(f->stream, count, &d));
+        assert_ok(umdMemcpyDtoH(f->stream, got, out, sizeof(got)));
+        for (uint32_t i = 0; i < 128; i++) {
+            uint32_t by = i % 3 * (i % 7) + i % 5 + 1;
+
+            assert_int_equal(got[4 * i], 1000 + by);
+            assert_int_equal(got[4 * i + 1], by);
+            assert_int_equal(got[4 * i + 2], 321);
+        }
+        assert_ok(fx_launch(f->stream, fx_kernel(f, "by_table"), &(struct fx_args){ out, 0, 1, 32 }, 1));
+    }
+    assert_ok(umdModuleUnload(mod));
+    assert_ok(umdMemFree(f->ctx, out));
+}
+
 static void launch_arguments(void **state)
 {
     struct fx *f = *state;
@@ -409,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(module_arguments, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(module_corruption, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(launch_works, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(thread_locals, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(launch_arguments, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(copies, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(copy_arguments, fx_setup, fx_teardown),

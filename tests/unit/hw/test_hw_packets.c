@@ -187,6 +187,35 @@ static void test_dispatch_shape(void **state)
     }
 }
 
+static void test_code_shape(void **state)
+{
+    static const struct petrel_code shapes[] = {
+        { .tls_B = PETREL_TLS_MAX_B + 1 }, { .tls_file_B = 9, .tls_B = 8 }, { .tls_B = 8, .tls_align = 24 },
+        { .tls_B = 8, .tls_align = 2 * PETREL_TLS_ALIGN_MAX }, { .tls_va = UINT64_MAX - 3, .tls_file_B = 8, .tls_B = 8 },
+        { .reserved = { 0, 0, 0, 1 } }, { .reserved = { 1 } },
+        { .tls_va = DATA_VA, .tls_file_B = 8, .tls_B = PETREL_TLS_MAX_B, .tls_align = PETREL_TLS_ALIGN_MAX }, /* good */
+    };
+    const size_t count = sizeof(shapes) / sizeof(shapes[0]);
+    for (size_t i = 0; i < count; i++) {
+        struct hwt *t = packet_fixture(HW_RUN_STEPPED, C);
+        const uint32_t at = t->wptr[C];
+        uint32_t dw[16];
+        memcpy(dw, &shapes[i], sizeof(dw));
+        hwt_dw(t, C, PETREL_PKT(PETREL_OP_CODE, 16));
+        for (int n = 0; n < 16; n++)
+            hwt_dw(t, C, dw[n]);
+        if (i + 1 < count) {
+            hwt_doorbell(t, C);
+            check_packet_fault(t, C, PETREL_PKT(PETREL_OP_CODE, 16), at);
+        } else {
+            uint64_t seq = hwt_fence(t, C, true);
+            hwt_doorbell(t, C);
+            assert_true(hwt_finish(t, C, seq));
+        }
+        hwt_destroy(t);
+    }
+}
+
 /* ---- Memory faults of words ---- */
 
 static void test_word_faults(void **state)
@@ -389,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_wrong_ring_and_truncated),
         cmocka_unit_test(test_malformed_fields),
         cmocka_unit_test(test_dispatch_shape),
+        cmocka_unit_test(test_code_shape),
         cmocka_unit_test(test_word_faults),
         cmocka_unit_test(test_indirect),
         cmocka_unit_test(test_privilege),

@@ -16,8 +16,10 @@
 
 static uint8_t *image;
 static size_t image_B;
+static uint8_t *tls_image;          /* one with thread-local storage */
+static size_t tls_image_B;
 
-static void load_image(const char *path)
+static uint8_t *load_file(const char *path, size_t *size_out)
 {
     FILE *f = fopen(path, "rb");
     long n;
@@ -25,11 +27,12 @@ static void load_image(const char *path)
     if (!f || fseek(f, 0, SEEK_END) || (n = ftell(f)) <= 0)
         exit(2);
     rewind(f);
-    image = malloc((size_t)n);
-    if (!image || fread(image, 1, (size_t)n, f) != (size_t)n)
+    uint8_t *bytes = malloc((size_t)n);
+    if (!bytes || fread(bytes, 1, (size_t)n, f) != (size_t)n)
         exit(2);
     fclose(f);
-    image_B = (size_t)n;
+    *size_out = (size_t)n;
+    return bytes;
 }
 
 /* The whole of loading that needs no device. */
@@ -161,15 +164,58 @@ static void relocations(void **state)
     free(copy);
 }
 
+/* Thread-local storage is described, or refused where the device could not give it. */
+static void thread_local_storage(void **state)
+{
+    uint8_t *copy = malloc(tls_image_B);
+    struct umd_code c;
+    Elf64_Ehdr e;
+    Elf64_Phdr p = { 0 };
+    size_t at = 0;
+
+    (void)state;
+    memcpy(&e, tls_image, sizeof(e));
+    for (uint32_t i = 0; i < e.e_phnum && p.p_type != PT_TLS; i++) {
+        at = e.e_phoff + i * sizeof(p);
+        memcpy(&p, tls_image + at, sizeof(p));
+    }
+    assert_int_equal(p.p_type, PT_TLS);
+    assert_int_equal(umd_code_parse(tls_image, tls_image_B, &c), UMD_SUCCESS);
+    assert_int_equal(c.tls_B, p.p_memsz);
+    assert_int_equal(c.tls_file_B, p.p_filesz);
+    assert_int_equal(c.tls_align, 64);
+    assert_memory_equal(c.memory + c.tls_at, tls_image + p.p_offset, p.p_filesz);
+    umd_code_free(&c);
+    assert_int_equal(umd_code_parse(image, image_B, &c), UMD_SUCCESS);
+    assert_int_equal(c.tls_B, 0);
+    umd_code_free(&c);
+    Elf64_Phdr bad[] = { p, p, p, p, p, p };
+    bad[0].p_memsz = p.p_filesz - 1;
+    bad[1].p_memsz = PETREL_TLS_MAX_B + 1;
+    bad[2].p_align = 2 * PETREL_TLS_ALIGN_MAX;
+    bad[3].p_align = 48;
+    bad[4].p_vaddr += 8;
+    bad[5].p_vaddr = 1ull << 40;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        memcpy(copy, tls_image, tls_image_B);
+        memcpy(copy + at, &bad[i], sizeof(p));
+        assert_int_equal(parse(copy, tls_image_B), UMD_ERR_MODULE_FORMAT);
+    }
+    free(copy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good), cmocka_unit_test(truncated), cmocka_unit_test(flipped), cmocka_unit_test(headers), cmocka_unit_test(relocations),
+        cmocka_unit_test(thread_local_storage),
     };
-    if (argc < 2)
+    if (argc < 3)
         return 1;
-    load_image(argv[1]);
+    image = load_file(argv[1], &image_B);
+    tls_image = load_file(argv[2], &tls_image_B);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(image);
+    free(tls_image);
     return failed;
 }
