@@ -201,6 +201,7 @@ const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop 
     struct cu_uop *own = rg->uops + (u - rg->uops);
     uint32_t fault;
 
+    cu_not_issued(w);
     if (pc - rg->va >= rg->size_B) {
         u = cu_code_at(w, pc, &rg);
         w->rg = rg ? rg : w->rg;

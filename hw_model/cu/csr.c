@@ -36,8 +36,14 @@ static bool read_uniform(struct cu_warp *w, unsigned csr, uint64_t *v_out)
     case CU_CSR_FFLAGS: *v_out = w->fflags; return true;
     case CU_CSR_FRM: *v_out = w->frm; return true;
     case CU_CSR_FCSR: *v_out = w->frm << 5 | w->fflags; return true;
-    case CU_CSR_CYCLE: case CU_CSR_TIME: *v_out = cu->real + (w->now - cu->start); return true;
-    case CU_CSR_INSTRET: *v_out = w->instr; return true;
+    case CU_CSR_CYCLE: case CU_CSR_TIME:
+        cu_account(w); /* functional: this instruction is booked with it */
+        *v_out = cu->real + (w->now - cu->array->config.functional - cu->start);
+        return true;
+    case CU_CSR_INSTRET:
+        cu_account(w);
+        *v_out = w->instr - 1;
+        return true;
     case CU_CSR_GROUP_ID_X: case CU_CSR_GROUP_ID_Y: case CU_CSR_GROUP_ID_Z:
         *v_out = w->group->id[csr - CU_CSR_GROUP_ID_X]; return true;
     case CU_CSR_BLOCK_X: *v_out = d->block[0]; return true;

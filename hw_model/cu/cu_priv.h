@@ -57,8 +57,8 @@ struct cu_node {
 
 #define CU_PATHS 32u
 #define CU_NODES 64u
-#define CU_AGE_NORMAL 500u
-#define CU_AGE_FORCED 100u
+#define CU_AGE_NORMAL 500
+#define CU_AGE_FORCED 100
 
 /* ---- Code ---- */
 
@@ -94,7 +94,8 @@ struct cu_warp {
     v8 m64[4];                    /**< active lanes as all-ones */
     i16v m32[2];
     uint64_t ready[CU_SLOT_COUNT]; /**< cycle in which a register's value is there */
-    uint64_t now;                 /**< the warp's cycle */
+    uint64_t now;                 /**< the warp's cycle; functional: as of the last cu_account */
+    uint64_t end;                 /**< of the running slice */
     struct hw_cu *cu;
     struct cu_region *rg;         /**< of the current path */
     const struct cu_uop *u;       /**< of the current path while it does not run; NULL: none can run */
@@ -103,7 +104,9 @@ struct cu_warp {
     uint32_t live;
     uint32_t partial;             /**< 0: all 32 lanes active */
     uint32_t f_single;            /**< see cu_freg */
-    uint32_t fuel;                /**< instructions until path ageing looks */
+    int32_t fuel;                 /**< instructions until the loop looks up: for path ageing, or the slice is over; see cu_account */
+    int32_t fuel_mark;            /**< fuel when instructions were last accounted for */
+    int32_t fuel_more;            /**< of the path's turn, beyond this slice */
     uint32_t frm, fflags;
     uint32_t index;               /**< in the workgroup */
     uint32_t slot;                /**< in the CU */
@@ -147,7 +150,7 @@ struct hw_cu {
     uint64_t start, end;          /**< of the epoch, in warps' cycles */
     uint64_t real;                /**< device cycles since the dispatch began, at start */
     uint64_t last;                /**< warps' cycle of the last exit */
-    uint64_t issued, dram_B;      /**< in this epoch */
+    uint64_t issued, lanes, dram_B; /**< in this epoch: warp instructions, lane instructions, bytes */
     uint64_t next_launch;         /**< warps' cycle at which the distributor serves the unit again */
     bool hung;
     struct cu_tlb_entry tlb[CU_TLB_ENTRIES], tlb_huge[CU_TLB_HUGE];
@@ -294,6 +297,24 @@ void cu_group_barrier_check(struct cu_group *g, uint64_t now);
 /* warp.c */
 void cu_warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now);
 void cu_warp_set_mask(struct cu_warp *w, uint32_t mask);
+/**
+ * Books what was issued since the last call. An instruction takes one of fuel before its handler runs; a handler that carries out
+ * nothing (it only hands over: first decode, a wait) gives it back by cu_not_issued, first thing.
+ */
+static inline void cu_account(struct cu_warp *w)
+{
+    uint32_t n = (uint32_t)(w->fuel_mark - w->fuel);
+
+    w->fuel_mark = w->fuel;
+    w->instr += n;
+    w->cu->issued += n;
+    w->cu->lanes += (uint64_t)n * w->active;
+    if (w->cu->array->config.functional)
+        w->now += n;
+}
+static inline void cu_not_issued(struct cu_warp *w) { w->fuel++; }
+/** Instructions until the path has had its turn. */
+void cu_fuel_set(struct cu_warp *w, int32_t fuel);
 /** Issues from u until the warp's cycle is `end` or it cannot go on. Value: what comes next; NULL: it cannot go on. */
 const struct cu_uop *cu_warp_issue(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
 

@@ -79,15 +79,16 @@ void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, st
     w->rg = rg;
     w->u = u;
     w->live = lanes;
-    w->fuel = CU_AGE_NORMAL;
+    w->fuel = w->fuel_mark = CU_AGE_NORMAL;
+    w->fuel_more = 0;
     cu_warp_set_mask(w, lanes);
 }
 
-static const struct cu_uop *make_current(struct cu_warp *w, struct cu_path *p, uint32_t fuel)
+static const struct cu_uop *make_current(struct cu_warp *w, struct cu_path *p, int32_t fuel)
 {
     w->cur = (uint32_t)(p - w->path);
     w->rg = p->rg;
-    w->fuel = fuel;
+    cu_fuel_set(w, fuel);
     p->stamp = ++w->stamp;
     cu_warp_set_mask(w, p->mask);
     return p->u;
@@ -288,6 +289,7 @@ const struct cu_uop *cu_path_join(struct cu_warp *w, const struct cu_uop *u)
         if (!node || node->kind != CU_NODE_POINT || node->u != u || node->depth != p->depth)
             return u;
         if (p->mask != node->mask) {
+            cu_not_issued(w);
             path_free(w, p);
             node_arrive(w, n, p->mask);
             return NULL;
@@ -344,6 +346,7 @@ const struct cu_uop *cu_path_exit(struct cu_warp *w)
 {
     struct cu_path *p = &w->path[w->cur];
 
+    cu_account(w);
     path_free(w, p);
     lanes_exit(w, p->mask);
     sync_check(w);
@@ -382,6 +385,7 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
     for (uint32_t m = old.mask; m; m &= m - 1)
         gone |= pc[cu_first_lane(m)] == CU_RETURN_VA ? m & -m : 0;
     lanes = old.mask & ~gone;
+    cu_account(w);
     path_free(w, p);
     if (gone) {
         lanes_exit(w, gone);
@@ -465,7 +469,7 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
     struct cu_path *p = &w->path[w->cur], *q, *forced;
     int n;
 
-    w->fuel = CU_AGE_NORMAL;
+    cu_fuel_set(w, CU_AGE_NORMAL);
     if (p->mask == w->live)
         return u;
     p->u = u;
@@ -496,6 +500,7 @@ bool cu_path_gather(struct cu_warp *w, const struct cu_uop *u, const struct cu_u
 
     if (n < 0 || w->node[n].kind != CU_NODE_GROUP)
         return true;
+    cu_not_issued(w);
     p->u = u;
     p->state = CU_PATH_GROUP;
     w->node[n].arrived |= p->mask;
@@ -508,6 +513,7 @@ const struct cu_uop *cu_path_barrier(struct cu_warp *w, const struct cu_uop *u)
 {
     struct cu_path *p = &w->path[w->cur];
 
+    cu_account(w);
     p->u = u + u->step;
     p->state = CU_PATH_BARRIER;
     w->group->waiting += (uint32_t)__builtin_popcount(p->mask);

@@ -175,6 +175,7 @@ const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_
         .fault = fault, .va = va, .pc = cu_pc(w->rg, u), .info = PETREL_FAULT_INFO(access, lane, w->index, cu->index),
         .wg = w->group->linear, .data = data,
     };
+    cu_account(w);
     a->fault_clock = cu->real + (w->now > cu->start ? w->now - cu->start : 0);
     UMD_LOG(UMD_LOG_DEBUG, "fault kind=%u va=0x%llx pc=0x%llx lane=%u warp=%u cu=%u wg=%llu", fault, (unsigned long long)va,
             (unsigned long long)a->fault.pc, lane, w->index, cu->index, (unsigned long long)w->group->linear);
@@ -295,7 +296,7 @@ static void cu_begin(struct hw_cu *cu)
 {
     const struct hw_cu_array *a = cu->array;
 
-    cu->start = cu->end = cu->real = cu->last = cu->issued = cu->dram_B = cu->next_launch = 0;
+    cu->start = cu->end = cu->real = cu->last = cu->issued = cu->lanes = cu->dram_B = cu->next_launch = 0;
     cu->hung = false;
     cu->group_count = 0;
     memset(cu->groups, 0, a->config.warps_per_cu * sizeof(*cu->groups));
@@ -436,7 +437,7 @@ static void epoch_run(struct hw_cu *cu)
 
     if (a->flush_code)
         cu_code_flush(a);
-    cu->issued = cu->dram_B = 0;
+    cu->issued = cu->lanes = cu->dram_B = 0;
     cu->end = cu->start + EPOCH;
     while (again && !a->faulted && !cu->hung) {
         again = false;
@@ -450,6 +451,7 @@ static void epoch_run(struct hw_cu *cu)
         }
     }
     a->counters.warp_instr += cu->issued;
+    a->counters.lane_instr += cu->lanes;
     cu->real += epoch_span(cu);
     cu->start = cu->end;
 }

@@ -25,6 +25,7 @@ static i16v lane_mask16(uint32_t bits)
 
 void cu_warp_set_mask(struct cu_warp *w, uint32_t mask)
 {
+    cu_account(w);
     w->mask = mask;
     w->active = (uint32_t)__builtin_popcount(mask);
     w->partial = mask != CU_ALL;
@@ -150,10 +151,29 @@ static bool sabotage_step(struct cu_warp *w, const struct cu_uop *u, const struc
 
 /* ---- Running ---- */
 
+void cu_fuel_set(struct cu_warp *w, int32_t fuel)
+{
+    uint64_t left = INT32_MAX; /* timed: the clock says when the slice is over */
+
+    cu_account(w);
+    if (w->cu->array->config.functional)
+        left = w->end > w->now ? w->end - w->now : 0;
+    w->fuel = left < (uint64_t)fuel ? (int32_t)left : fuel;
+    w->fuel_more = fuel - w->fuel;
+    w->fuel_mark = w->fuel;
+}
+
+/* No fuel is left: the slice is over, or somebody else's turn has come. */
+static const struct cu_uop *refuel(struct cu_warp *w, const struct cu_uop *u)
+{
+    cu_account(w);
+    return w->fuel_more ? u : cu_path_age(w, u);
+}
+
 /* The inner loop: one warp until the epoch ends or it cannot go on. */
 static const struct cu_uop *run_timed(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
 {
-    uint64_t t = w->now, n = 0, lanes = 0;
+    uint64_t t = w->now;
 
     while (u) {
         t = cu_later(cu_later(t, w->ready[u->s1]), cu_later(w->ready[u->s2], w->ready[u->s3]));
@@ -161,53 +181,46 @@ static const struct cu_uop *run_timed(struct cu_warp *w, const struct cu_uop *u,
         if (t >= end)
             break;
         w->ready[u->d] = t + u->lat;
-        n++;
-        lanes += w->active;
+        w->fuel--;
         u = u->fn[w->partial](w, u);
         t++;
-        if (__builtin_expect(--w->fuel == 0, 0) && u)
-            u = cu_path_age(w, u);
+        if (__builtin_expect(w->fuel <= 0, 0) && u)
+            u = refuel(w, u);
     }
     w->now = cu_later(t, w->now);
-    w->instr += n;
-    w->cu->issued += n;
-    w->cu->array->counters.lane_instr += lanes;
     return u;
 }
 
-static const struct cu_uop *run_functional(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
+static const struct cu_uop *run_functional(struct cu_warp *w, const struct cu_uop *u)
 {
-    uint64_t n = 0, lanes = 0;
-
-    while (u && w->now < end) {
-        n++;
-        lanes += w->active;
-        u = u->fn[w->partial](w, u);
-        w->now++;
-        if (__builtin_expect(--w->fuel == 0, 0) && u)
-            u = cu_path_age(w, u);
+    while (u && w->fuel > 0) {
+        do {
+            w->fuel--;
+            u = u->fn[w->partial](w, u);
+        } while (u && w->fuel > 0);
+        if (u)
+            u = refuel(w, u);
     }
-    w->instr += n;
-    w->cu->issued += n;
-    w->cu->array->counters.lane_instr += lanes;
     return u;
 }
 
 static const struct cu_uop *run_sabotaged(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
 {
     while (u && w->now < end && !w->cu->hung) {
+        w->fuel--;
         if (!(u->flags & CU_UOP_DECODED)) {
             u = u->fn[w->partial](w, u);
             continue;
         }
-        w->cu->array->counters.lane_instr += w->active;
-        if (!sabotage_step(w, u, &u))
+        if (!sabotage_step(w, u, &u)) {
+            cu_not_issued(w);
             break;
-        w->instr++;
-        w->cu->issued++;
-        w->now++;
-        if (--w->fuel == 0 && u)
-            u = cu_path_age(w, u);
+        }
+        cu_account(w);
+        if (!w->cu->array->config.functional)
+            w->now++;
+        if (w->fuel <= 0 && u)
+            u = refuel(w, u);
     }
     return u;
 }
@@ -219,12 +232,15 @@ const struct cu_uop *cu_warp_issue(struct cu_warp *w, const struct cu_uop *u, ui
     _mm_setcsr(MXCSR_DEFAULT);
     if (w->reserved)
         cu_resv_age(w);
+    w->end = end;
+    cu_fuel_set(w, w->fuel + w->fuel_more > 0 ? w->fuel + w->fuel_more : 1);
     if (sabotaged(a))
         u = run_sabotaged(w, u, end);
     else if (a->config.functional)
-        u = run_functional(w, u, end);
+        u = run_functional(w, u);
     else
         u = run_timed(w, u, end);
+    cu_account(w);
     cu_flags_collect(w);
     return u;
 }

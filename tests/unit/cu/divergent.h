@@ -10,7 +10,8 @@
     CASE(if_else) CASE(nested_if) CASE(variable_loop) CASE(loop_break) CASE(loop_continue) CASE(nested_loops)      \
     CASE(switch_cases) CASE(early_return) CASE(collatz) CASE(goto_mesh) CASE(short_circuit) CASE(gcd)              \
     CASE(binary_search) CASE(fibonacci) CASE(call_in_branch) CASE(function_pointers) CASE(state_machine)           \
-    CASE(private_sort) CASE(mutual_recursion) CASE(bytes)
+    CASE(private_sort) CASE(mutual_recursion) CASE(bytes) CASE(hash_probe) CASE(chains) CASE(early_exits)          \
+    CASE(deep_recursion)
 
 static NOINLINE uint32_t mix(uint32_t x)
 {
@@ -324,6 +325,97 @@ static NOINLINE uint32_t div_bytes(uint32_t i)
         if (text[k] != ' ' && (k == 0 || text[k - 1] == ' '))
             words++;
     return words * 100 + n;
+}
+
+/* Open addressing in a table that is three quarters full; what a slot holds is computed. */
+static NOINLINE uint32_t slot_key(uint32_t slot)
+{
+    uint32_t k = mix(slot * 2654435761u);
+
+    return k & 3 ? k % 97 + 1 : 0;
+}
+
+static NOINLINE uint32_t div_hash_probe(uint32_t i)
+{
+    uint32_t found = 0;
+
+    for (uint32_t q = 0; q < 4; q++) {
+        uint32_t want = mix(i + q) % 97 + 1, slot = want * 5, probes = 0;
+
+        while (probes < 32) {
+            uint32_t key = slot_key(slot);
+
+            if (key == want) {
+                found += slot + 1;
+                break;
+            }
+            if (!key)
+                break;
+            slot = (slot + 1) % 512;
+            probes++;
+        }
+        found = found * 3 + probes;
+    }
+    return found;
+}
+
+/* Buckets with chains of different lengths; a match may be dead, and the search goes on. */
+static NOINLINE uint32_t div_chains(uint32_t i)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t b = i % 3; b < 12; b += 3) {
+        uint32_t node = mix(b) % 61;
+
+        for (uint32_t depth = 0; node != 0 && depth < 20; depth++) {
+            if (node % 7 == i % 7) {
+                if (mix(node) & 1) {
+                    sum += node;
+                    break;
+                }
+                sum ^= depth;
+            }
+            node = mix(node + b) % 61 & ~(i & 1);
+        }
+    }
+    return sum;
+}
+
+static NOINLINE uint32_t div_early_exits(uint32_t i)
+{
+    for (uint32_t a = 0; a < 6; a++) {
+        if (mix(a + i) % 11 == 0)
+            return a;
+        for (uint32_t b = 0; b < 6; b++) {
+            uint32_t x = mix(a * 6 + b + i);
+
+            if (x % 23 == 1)
+                return x;
+            if (x % 5 == 2)
+                break;
+            if (x % 7 == 3 && (x & 64 || mix(x) % 3 == 1))
+                continue;
+            if (x % 61 == 4)
+                goto found;
+        }
+    }
+    return i;
+found:
+    return mix(i);
+}
+
+static NOINLINE uint32_t deeper(uint32_t n, uint32_t x)
+{
+    if (n == 0)
+        return x;
+    x = deeper(n - 1, mix(x + n));
+    return x & 1 ? x + n : mix(x ^ n);
+}
+
+/* Each lane as deep as it likes, up to 94 calls. */
+static NOINLINE uint32_t div_deep_recursion(uint32_t i)
+{
+    return deeper(i % 32 * 3, i);
 }
 
 #endif

@@ -9,7 +9,7 @@ struct test_args { uint64_t in, out; uint32_t n, m; };
 #define DIVERGENT_KERNEL(name_)                                     \
     PETREL_KERNEL(name_, struct test_args)                          \
     {                                                               \
-        uint32_t i = petrel_global_id(0), r = div_##name_(i);       \
+        uint32_t i = petrel_global_id(0), r = div_##name_(i + args->m); \
                                                                     \
         ((uint32_t *)args->out)[i] = r;                             \
         ((uint32_t *)args->out)[args->n + i] = petrel_ballot(1);    \

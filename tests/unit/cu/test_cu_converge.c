@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cu_converge.c - what divergence costs: instructions counted to the last one, and a warp against its longest lane. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <hw/petrel_csr.h>
+
+#include "cu_asm.h"
+#include "cu_fixture.h"
+#include "divergent.h"
+
+struct test_args { uint64_t in, out; uint32_t n, m; };
+
+static const char *const cases[] = {
+#define CASE(name_) #name_,
+    DIVERGENT_CASES(CASE)
+#undef CASE
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+struct cost { uint64_t warp, lane; };
+
+static struct cost run_cost(struct cu_fixture *f, uint64_t entry, uint32_t grid, uint32_t block, uint64_t args)
+{
+    struct hw_cu_counters before, after;
+
+    hw_cu_get_counters(f->cus, &before);
+    fixture_run_ok(f, entry, grid, block, 0, args);
+    hw_cu_get_counters(f->cus, &after);
+    return (struct cost){ after.warp_instr - before.warp_instr, after.lane_instr - before.lane_instr };
+}
+
+/* First decodes, waits at a meeting point and the hand-over to another path are no instructions; instret agrees. */
+static void test_counts(void **state)
+{
+    enum { ZERO, RA, T0 = 5, T1, T2, A0 = 10, A1 };
+    const uint32_t code[] = {
+        i_type(MATCH(csrrs), T0, ZERO, PETREL_CSR_LANE),
+        i_type(MATCH(andi), T1, T0, 1),
+        b_type(MATCH(beq), T1, ZERO, 12),           /* 16 even lanes to the meeting point */
+        i_type(MATCH(addi), T2, T2, 1),             /* odd lanes only, and they come to the meeting point by a jump */
+        j_type(MATCH(jal), ZERO, 4),
+        i_type(MATCH(csrrs), A1, ZERO, 0xc02),      /* instret: 5 before it */
+        i_type(MATCH(slli), T0, T0, 3),
+        r_type(MATCH(add), A0, A0, T0),
+        s_type(MATCH(sd), A0, A1, 0),
+        i_type(MATCH(jalr), ZERO, RA, 0),
+    };
+
+    (void)state;
+    for (unsigned mode = 0; mode < 4; mode++) {
+        struct cu_fixture f;
+        uint64_t entry, args;
+        const uint64_t *out;
+
+        fixture_create(&f, mode & 1, mode & 2);
+        entry = fixture_code(&f, code, sizeof(code) / 4);
+        args = fixture_alloc(&f, 4096);
+        out = fixture_host(&f, args);
+        for (unsigned again = 0; again < 2; again++) {
+            struct cost c = run_cost(&f, entry, 1, 32, args);
+
+            assert_int_equal(c.warp, 10);
+            assert_int_equal(c.lane, 8 * 32 + 2 * 16);
+            for (unsigned l = 0; l < 32; l++)
+                assert_int_equal(out[l], 5);
+        }
+        fixture_destroy(&f);
+    }
+}
+
+/* Warp instructions of 32 lanes over those of the longest lane alone. */
+static double ratio_of(struct cu_fixture *f, const char *name)
+{
+    uint64_t va, entry = fixture_kernel(f, name), all, longest = 0;
+    struct test_args *args;
+
+    fixture_reset_data(f);
+    va = fixture_alloc(f, sizeof(*args));
+    args = fixture_host(f, va);
+    args->n = 32;
+    args->out = fixture_alloc(f, 4096);
+    all = run_cost(f, entry, 1, 32, va).warp;
+    for (args->m = 0; args->m < 32; args->m++) {
+        uint64_t one = run_cost(f, entry, 1, 1, va).warp;
+
+        longest = one > longest ? one : longest;
+    }
+    return (double)all / (double)longest;
+}
+
+static void test_convergence(void **state)
+{
+    struct cu_fixture f;
+    double sum = 0, worst = 0;
+
+    (void)state;
+    fixture_create(&f, false, false);
+    fixture_load(&f, CU_KERNELS);
+    for (unsigned c = 0; c < CASES; c++) {
+        double r = ratio_of(&f, cases[c]);
+
+        printf("%-20s %5.2f\n", cases[c], r);
+        sum += log(r);
+        worst = r > worst ? r : worst;
+    }
+    printf("%-20s %5.2f, worst %.2f of %u\n", "geometric mean", exp(sum / (double)CASES), worst, (unsigned)CASES);
+    assert_true(CASES >= 15);
+    assert_true(exp(sum / (double)CASES) <= 1.5);
+    assert_true(worst <= 3);
+    fixture_destroy(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_convergence),
+    };
+
+    return cmocka_run_group_tests_name("cu-converge", tests, NULL, NULL);
+}
