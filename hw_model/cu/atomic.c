@@ -137,6 +137,7 @@ const struct cu_uop *cu_mem_amo(struct cu_warp *w, const struct cu_uop *u)
     uint8_t *host[CU_LANES];
     uint64_t out[CU_LANES];
 
+    w->synchronises = true;
     if (!atomic_resolve(w, u, size_B, lr ? PETREL_ACCESS_READ : PETREL_ACCESS_ATOMIC, host))
         return NULL;
     for (uint32_t m = w->mask; m; m &= m - 1)
@@ -165,6 +166,7 @@ const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u)
     union cu_freg out = w->f[u->rd];
     uint32_t in[CU_LANES];
 
+    w->synchronises = true;
     if (!atomic_resolve(w, u, 4, PETREL_ACCESS_ATOMIC, host))
         return NULL;
     cu_f32_read(w, u->rs2, in);

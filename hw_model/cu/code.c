@@ -191,7 +191,7 @@ void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u)
     if (!(u->flags & CU_UOP_DECODED))
         return;
     for (unsigned part = 0; part < 2; part++)
-        u->fn[part] = u->flags & CU_UOP_JOIN ? cu_handle_join : a->handlers[u->op][part];
+        u->fn[part] = u->flags & (CU_UOP_JOIN | CU_UOP_MERGE) ? cu_handle_join : a->handlers[u->op][part];
 }
 
 const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u)

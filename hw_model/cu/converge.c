@@ -257,6 +257,60 @@ static void publish(const struct graph *g, const struct postdom *p)
     }
 }
 
+/* Marks with `stamp` what can be reached from `from` without passing `end`. False: that is more work than `left` allows. */
+static bool reach(struct graph *g, uint32_t from, uint32_t end, uint32_t *mark, uint32_t stamp, uint32_t *left)
+{
+    uint32_t top = 0;
+
+    g->stack[top++] = from;
+    mark[from] = stamp;
+    while (top) {
+        uint32_t n = g->stack[--top];
+
+        if (!*left)
+            return false;
+        --*left;
+        for (unsigned s = 0; n < g->count && s < 2; s++) {
+            uint32_t to = g->succ[n][s];
+
+            if (to == UNSET || to == end || to == g->count || mark[to] == stamp)
+                continue;
+            mark[to] = stamp;
+            g->stack[top++] = to;
+        }
+    }
+    return true;
+}
+
+/*
+ * Where one side of a branch may leave for good (a return from within a loop), the lanes must meet far behind, but most come by the
+ * same places long before. Such places, where ways from both sides come together, are marked: paths wait there for each other by
+ * lowest address, which costs little when it does not help.
+ */
+static void publish_merges(struct graph *g, struct postdom *p)
+{
+    uint32_t left = g->count * 32u + 4096u, *one = p->number, *two = p->cursor;
+
+    memset(one, 0xff, (g->count + 1) * sizeof(*one));
+    memset(two, 0xff, (g->count + 1) * sizeof(*two));
+    for (uint32_t n = 0; n < g->count; n++) {
+        uint32_t a = g->succ[n][0], b = g->succ[n][1], end = g->unresolved ? UNSET : p->idom[n];
+
+        if (a == UNSET || b == UNSET || a == b || a == end || b == end || a == g->count || b == g->count)
+            continue;
+        if (!reach(g, a, end, one, n, &left) || !reach(g, b, end, two, n, &left))
+            return;
+        for (uint32_t m = 0; m < g->count; m++) {
+            struct cu_uop *u = &g->rg->uops[g->index[m]];
+
+            if (one[m] != n || two[m] != n || p->first[m + 1] - p->first[m] < 2 || u->flags & CU_UOP_MERGE)
+                continue;
+            u->flags |= CU_UOP_MERGE;
+            cu_uop_bind(g->a, u);
+        }
+    }
+}
+
 static void slower(void)
 {
     UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "where paths part they go on by lowest address, which is slower and not wrong");
@@ -280,6 +334,7 @@ static void analyse_one(struct graph *g, uint32_t entry)
             number_nodes(g, &p);
             solve(g, &p);
             publish(g, &p);
+            publish_merges(g, &p);
         } else {
             slower();
         }

@@ -34,10 +34,11 @@ enum cu_path_state { CU_PATH_RUN, CU_PATH_BARRIER, CU_PATH_SYNC, CU_PATH_GROUP }
 struct cu_path {
     const struct cu_uop *u;  /**< where it goes on; stale for the current path while it runs */
     struct cu_region *rg;
+    struct cu_node *node;    /**< innermost convergence node, NULL: none */
     uint64_t stamp;          /**< when it last ran, for ageing */
     uint32_t mask;
-    uint16_t depth;          /**< calls deep */
-    int16_t node;            /**< innermost convergence node, -1: none */
+    uint32_t depth;          /**< calls deep */
+    uint32_t turns;          /**< places of CU_UOP_MERGE passed */
     uint8_t state;           /**< enum cu_path_state */
 };
 
@@ -47,18 +48,24 @@ enum cu_node_kind { CU_NODE_POINT, CU_NODE_EXIT, CU_NODE_GROUP };
 struct cu_node {
     const struct cu_uop *u;  /**< POINT: where; EXIT: NULL; GROUP: NULL, the next warp-wide operation */
     struct cu_region *rg;
+    struct cu_node *parent;
+    struct cu_node *next, **link; /**< of the warp's nodes, or of the free ones */
+    uint64_t stamp;          /**< when it was made, or its lanes were last let go */
     uint32_t mask, arrived;  /**< lanes that take part; that wait here */
-    uint16_t depth;
-    int16_t parent;
+    uint32_t depth;
+    uint32_t turns;          /**< the most of the lanes that wait here, see cu_path */
     uint8_t kind;            /**< enum cu_node_kind */
     bool calls;              /**< pc[] are functions entered */
     uint64_t pc[CU_LANES];   /**< EXIT: where each lane returns to */
 };
 
 #define CU_PATHS 32u
-#define CU_NODES 64u
+/* Nodes are allocated so many at a time. */
+#define CU_NODE_CHUNK 64u
+struct cu_node_chunk { struct cu_node_chunk *next; struct cu_node node[CU_NODE_CHUNK]; };
 #define CU_AGE_NORMAL 500
 #define CU_AGE_FORCED 100
+#define CU_AGE_PATIENCE 16 /* times as long for code without atomics and fences */
 
 /* ---- Code ---- */
 
@@ -113,6 +120,8 @@ struct cu_warp {
     uint32_t cur;                 /**< current path */
     uint32_t group_nodes;         /**< nodes of kind GROUP */
     uint64_t stamp, ages;
+    uint32_t patience;            /**< turns that were over and not given to anybody else */
+    bool synchronises;            /**< did an atomic or a fence since the last look at age */
     uint64_t instr;               /**< issued, for instret and sabotage */
     bool used;
     uint32_t reserved;            /**< lanes with a reservation of lr */
@@ -122,9 +131,8 @@ struct cu_warp {
     uint64_t resv_now;            /**< and when the last one did */
     uint64_t mepc[CU_LANES];      /**< bare programs */
     uint32_t paths;               /**< bit per path in use */
-    uint64_t nodes;               /**< bit per node in use */
+    struct cu_node *nodes;        /**< in use */
     struct cu_path path[CU_PATHS];
-    struct cu_node node[CU_NODES];
 };
 
 struct cu_group {
@@ -153,6 +161,8 @@ struct hw_cu {
     uint64_t issued, lanes, dram_B; /**< in this epoch: warp instructions, lane instructions, bytes */
     uint64_t next_launch;         /**< warps' cycle at which the distributor serves the unit again */
     bool hung;
+    struct cu_node *free_nodes;
+    struct cu_node_chunk *node_chunks;
     struct cu_tlb_entry tlb[CU_TLB_ENTRIES], tlb_huge[CU_TLB_HUGE];
     struct cu_tlb_entry image;    /**< last run of memory that lanes have copies of; never in tlb, so that fast paths need not ask */
     uint64_t image_stride_B;
@@ -215,12 +225,13 @@ const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u);
 void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t entry);
 
 /* path.c */
-/* Over a warp's paths or nodes in use; the body may free the one at hand. */
+/* Over a warp's paths in use; the body may free the one at hand. */
 #define CU_EACH_PATH(w_, p_) \
     for (uint32_t left_ = (w_)->paths; left_ && (p_ = &(w_)->path[__builtin_ctz(left_)], true); left_ &= left_ - 1)
-#define CU_EACH_NODE(w_, n_) \
-    for (uint64_t left_ = (w_)->nodes; left_ && (n_ = __builtin_ctzll(left_), true); left_ &= left_ - 1)
 
+/** All nodes of the unit's warps are free again. */
+void cu_nodes_reset(struct hw_cu *cu);
+void cu_nodes_destroy(struct hw_cu *cu);
 void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, struct cu_region *rg);
 const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, uint32_t taken, const struct cu_uop *to);
 const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, const uint64_t pc[CU_LANES], int depth_step, bool is_return);
@@ -229,6 +240,15 @@ const struct cu_uop *cu_path_exit(struct cu_warp *w);
 const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_path_barrier(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_path_sync(struct cu_warp *w, const struct cu_uop *u);
+/** Lanes of p wait for others before they return from the function they are in. */
+static inline bool cu_path_waits_at_return(const struct cu_path *p)
+{
+    const struct cu_node *n = p->node;
+
+    while (n && n->kind == CU_NODE_GROUP)
+        n = n->parent;
+    return n && n->kind == CU_NODE_EXIT && n->depth == p->depth;
+}
 /** Before a warp-wide operation: false, *next_out set, when the path must wait for the group it was forced out of. */
 bool cu_path_gather(struct cu_warp *w, const struct cu_uop *u, const struct cu_uop **next_out);
 

@@ -189,7 +189,7 @@ INLINE const struct cu_uop *jalr(struct cu_warp *w, const struct cu_uop *u, unsi
     if (to.u[first] == CU_RETURN_VA)
         return cu_path_exit(w);
     off = to.u[first] - rg->va;
-    if (UNLIKELY(off >= rg->size_B || (ret && p->node >= 0)))
+    if (UNLIKELY(off >= rg->size_B || (ret && p->node && cu_path_waits_at_return(p))))
         return cu_path_jump(w, u, to.u, call ? 1 : ret ? -1 : 0, ret);
     if (call) {
         p->depth++;

@@ -7,6 +7,7 @@
 INLINE const struct cu_uop *fence(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    w->synchronises = true;
     return next_of(u);
 }
 
@@ -61,6 +62,7 @@ INLINE const struct cu_uop *psync(struct cu_warp *w, const struct cu_uop *u, uns
     if (op == CU_OP_p_trap)
         return trap(w, u, w->x[u->rs1].u[cu_first_lane(w->mask)] & 0xffff);
     if (op == CU_OP_p_yield) {
+        w->synchronises = true;
         cu_fuel_set(w, 0); /* another path's turn, if there is one */
         return next_of(u);
     }

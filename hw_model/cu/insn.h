@@ -123,6 +123,7 @@ enum cu_uop_flag {
     CU_UOP_ENTRY = 4,     /**< a function whose branches have been analysed starts here */
     CU_UOP_DECODED = 8,
     CU_UOP_MEMORY = 16,
+    CU_UOP_MERGE = 32,    /**< paths may meet here before the place where they must */
 };
 
 /* Where a branch's paths meet again: index of a micro-op, or one of these. */

@@ -4,13 +4,18 @@
  * Lanes that run together are a path. A divergent branch with a known meeting point makes a node there (or shares the innermost
  * one, as a loop's exits do): lanes that arrive wait until all lanes of the node are there. Call depth is part of a place, so
  * recursion does not confuse it. EXIT nodes stand for "the function's return": each lane keeps its own return address.
- * After CU_AGE_NORMAL instructions of one path a starved one runs for CU_AGE_FORCED: another path, or lanes that wait at a node.
- * The latter leave a GROUP node behind: they still wait for their group at its next warp-wide operation.
+ * After CU_AGE_NORMAL instructions while others stand still a starved path runs for CU_AGE_FORCED, or lanes that wait at a node do;
+ * code without atomics and fences waits for nobody and has more time, since this tears lanes apart. Lanes from a node leave a GROUP
+ * node behind: they still wait for their group at its next warp-wide operation.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "cu_priv.h"
+#include "record.h"
+#include "sys.h"
+
+UMD_LOG_MODULE("hw.cu.path");
 
 static uint64_t path_pc(const struct cu_path *p)
 {
@@ -31,51 +36,114 @@ static void path_free(struct cu_warp *w, const struct cu_path *p)
     w->paths &= ~(1u << (p - w->path));
 }
 
-static bool node_used(const struct cu_warp *w, int n)
+/* ---- Nodes ---- */
+
+static void node_release(struct hw_cu *cu, struct cu_node *n)
 {
-    return w->nodes >> n & 1;
+    n->next = cu->free_nodes;
+    cu->free_nodes = n;
 }
 
-static int node_new(struct cu_warp *w)
+void cu_nodes_reset(struct hw_cu *cu)
 {
-    int n = w->nodes == UINT64_MAX ? -1 : __builtin_ctzll(~w->nodes);
+    cu->free_nodes = NULL;
+    for (struct cu_node_chunk *c = cu->node_chunks; c; c = c->next)
+        for (unsigned i = 0; i < CU_NODE_CHUNK; i++)
+            node_release(cu, &c->node[i]);
+}
 
-    if (n >= 0)
-        w->nodes |= 1ull << n;
+void cu_nodes_destroy(struct hw_cu *cu)
+{
+    while (cu->node_chunks) {
+        struct cu_node_chunk *c = cu->node_chunks;
+
+        cu->node_chunks = c->next;
+        umd_free(c);
+    }
+}
+
+static bool nodes_grow(struct hw_cu *cu)
+{
+    struct cu_node_chunk *c;
+
+    umd_record_scope_begin(); /* stepped: a caller's thread, whose record is none of this */
+    c = umd_alloc(sizeof(*c));
+    if (!c)
+        UMD_ABSORB(UMD_ERR_MEM_HOST_ALLOC_FAILED, "lanes that part do not wait for each other, which is slower and not wrong");
+    umd_record_scope_end();
+    if (!c)
+        return false;
+    c->next = cu->node_chunks;
+    cu->node_chunks = c;
+    for (unsigned i = CU_NODE_CHUNK; i-- > 0;)
+        node_release(cu, &c->node[i]);
+    return true;
+}
+
+/* Below the current lanes' innermost node, or NULL: no host memory. */
+static struct cu_node *node_new(struct cu_warp *w, enum cu_node_kind kind, uint32_t mask, uint32_t depth, struct cu_node *parent)
+{
+    struct hw_cu *cu = w->cu;
+    struct cu_node *n;
+
+    if (!cu->free_nodes && !nodes_grow(cu))
+        return NULL;
+    n = cu->free_nodes;
+    cu->free_nodes = n->next;
+    n->kind = kind;
+    n->calls = false;
+    n->u = NULL;
+    n->rg = w->rg;
+    n->mask = mask;
+    n->arrived = 0;
+    n->turns = 0;
+    n->depth = depth;
+    n->parent = parent;
+    n->stamp = ++w->stamp;
+    n->next = w->nodes;
+    n->link = &w->nodes;
+    if (n->next)
+        n->next->link = &n->next;
+    w->nodes = n;
+    w->group_nodes += kind == CU_NODE_GROUP;
     return n;
 }
 
-static void node_free(struct cu_warp *w, int n)
+static void node_free(struct cu_warp *w, struct cu_node *n)
 {
-    int i;
+    struct cu_node *g;
 
-    assert(node_used(w, n));
-    w->nodes &= ~(1ull << n);
-    if (w->node[n].kind == CU_NODE_GROUP)
-        w->group_nodes--;
+    *n->link = n->next;
+    if (n->next)
+        n->next->link = n->link;
+    w->group_nodes -= n->kind == CU_NODE_GROUP;
+    node_release(w->cu, n);
     if (!w->group_nodes)
         return;
-    /* Groups that were forced out of this place met here. */
-    CU_EACH_NODE(w, i)
-        if (node_used(w, i) && w->node[i].kind == CU_NODE_GROUP && w->node[i].parent == n)
-            node_free(w, i);
+    do { /* groups that were forced out of this place met here */
+        g = w->nodes;
+        while (g && !(g->kind == CU_NODE_GROUP && g->parent == n))
+            g = g->next;
+        if (g)
+            node_free(w, g);
+    } while (g);
 }
 
 /* Innermost node that is a place. */
-static int node_place(const struct cu_warp *w, int n)
+static struct cu_node *node_place(struct cu_node *n)
 {
-    while (n >= 0 && w->node[n].kind == CU_NODE_GROUP)
-        n = w->node[n].parent;
+    while (n && n->kind == CU_NODE_GROUP)
+        n = n->parent;
     return n;
 }
 
 void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, struct cu_region *rg)
 {
     w->paths = 1;
-    w->nodes = 0;
+    w->nodes = NULL;
     w->group_nodes = 0;
     w->cur = 0;
-    w->path[0] = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .node = -1, .state = CU_PATH_RUN };
+    w->path[0] = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .state = CU_PATH_RUN };
     w->rg = rg;
     w->u = u;
     w->live = lanes;
@@ -84,11 +152,10 @@ void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, st
     cu_warp_set_mask(w, lanes);
 }
 
-static const struct cu_uop *make_current(struct cu_warp *w, struct cu_path *p, int32_t fuel)
+static const struct cu_uop *make_current(struct cu_warp *w, struct cu_path *p)
 {
     w->cur = (uint32_t)(p - w->path);
     w->rg = p->rg;
-    cu_fuel_set(w, fuel);
     p->stamp = ++w->stamp;
     cu_warp_set_mask(w, p->mask);
     return p->u;
@@ -136,31 +203,31 @@ static const struct cu_uop *select_path(struct cu_warp *w)
     if (!best)
         return NULL;
     merge_equal(w, best);
-    return make_current(w, best, CU_AGE_NORMAL);
+    return make_current(w, best);
 }
 
-static void node_arrive(struct cu_warp *w, int n, uint32_t lanes);
+static void node_arrive(struct cu_warp *w, struct cu_node *n, uint32_t lanes, uint32_t turns);
 
 /* A path starts at u below node `parent`; if that node's place is here, it arrives there at once. */
-static void start_at(struct cu_warp *w, const struct cu_uop *u, struct cu_region *rg, uint32_t lanes, unsigned depth, int parent)
+static void start_at(struct cu_warp *w, const struct cu_uop *u, struct cu_region *rg, uint32_t lanes, uint32_t depth, uint32_t turns,
+                     struct cu_node *parent)
 {
-    int place = node_place(w, parent);
+    struct cu_node *place = node_place(parent);
     struct cu_path *p;
 
-    if (place >= 0 && w->node[place].kind == CU_NODE_POINT && w->node[place].u == u && w->node[place].depth == depth) {
-        node_arrive(w, place, lanes);
+    if (place && place->kind == CU_NODE_POINT && place->u == u && place->depth == depth) {
+        node_arrive(w, place, lanes, turns);
         return;
     }
     p = path_new(w);
-    *p = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .depth = (uint16_t)depth, .node = (int16_t)parent,
-                           .state = CU_PATH_RUN, .stamp = w->stamp };
+    *p = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .depth = depth, .turns = turns, .node = parent, .state = CU_PATH_RUN, .stamp = w->stamp };
 }
 
 /* Lets `lanes` go on from node n's place, below `parent`. */
-static void start_lanes(struct cu_warp *w, const struct cu_node *n, uint32_t lanes, int parent)
+static void start_lanes(struct cu_warp *w, const struct cu_node *n, uint32_t lanes, struct cu_node *parent)
 {
     if (n->kind == CU_NODE_POINT) {
-        start_at(w, n->u, n->rg, lanes, n->depth, parent);
+        start_at(w, n->u, n->rg, lanes, n->depth, n->turns, parent);
         return;
     }
     while (lanes) {
@@ -176,43 +243,41 @@ static void start_lanes(struct cu_warp *w, const struct cu_node *n, uint32_t lan
             return;
         if (n->calls)
             cu_converge_function(w->cu->array, rg, (uint32_t)(u - rg->uops));
-        start_at(w, u, rg, same, n->depth ? n->depth - 1u : 0, parent);
+        start_at(w, u, rg, same, n->depth ? n->depth - 1u : 0, n->turns, parent);
         lanes &= ~same;
     }
 }
 
-static void node_check(struct cu_warp *w, int n)
+static void node_check(struct cu_warp *w, struct cu_node *n)
 {
-    struct cu_node *node = &w->node[n], copy;
+    struct cu_node copy;
 
-    if (!node_used(w, n) || node->kind == CU_NODE_GROUP)
-        return;
-    if (!node->mask) {
+    if (!n->mask) {
         node_free(w, n);
-    } else if (node->arrived == node->mask) {
-        copy = *node;
+    } else if (n->arrived == n->mask) {
+        copy = *n;
         node_free(w, n);
         start_lanes(w, &copy, copy.arrived, copy.parent);
     }
 }
 
-static void node_arrive(struct cu_warp *w, int n, uint32_t lanes)
+static void node_arrive(struct cu_warp *w, struct cu_node *n, uint32_t lanes, uint32_t turns)
 {
-    assert((w->node[n].mask & lanes) == lanes);
-    w->node[n].arrived |= lanes;
+    assert((n->mask & lanes) == lanes);
+    n->arrived |= lanes;
+    n->turns = n->turns > turns ? n->turns : turns;
     node_check(w, n);
 }
 
 /* All of a forced group wait at a warp-wide operation: the same one, or they exclude each other. */
-static void group_check(struct cu_warp *w, int n)
+static void group_check(struct cu_warp *w, struct cu_node *g)
 {
-    struct cu_node *g = &w->node[n];
     struct cu_path *first = NULL, *p;
 
     if (g->arrived != g->mask)
         return;
     CU_EACH_PATH(w, p) {
-        if (p->state != CU_PATH_GROUP || p->node != n)
+        if (p->state != CU_PATH_GROUP || p->node != g)
             continue;
         if (!first) {
             first = p;
@@ -230,7 +295,32 @@ static void group_check(struct cu_warp *w, int n)
         first->state = CU_PATH_RUN;
         first->node = g->parent;
     }
-    node_free(w, n);
+    node_free(w, g);
+}
+
+/* A turn that ageing gave: nobody is waited for. */
+static bool forced_turn(const struct cu_warp *w)
+{
+    return w->ages & 1;
+}
+
+/* Of the paths that part below one node, the one at the lowest address; those at p's place become part of p. */
+static struct cu_path *lowest_sibling(struct cu_warp *w, struct cu_path *p)
+{
+    struct cu_path *low = p, *q;
+
+    CU_EACH_PATH(w, q) {
+        if (q == p || q->state != CU_PATH_RUN || q->node != p->node || q->depth != p->depth)
+            continue;
+        if (q->u == p->u) {
+            p->mask |= q->mask;
+            p->turns = q->turns > p->turns ? q->turns : p->turns;
+            path_free(w, q);
+        } else if (q->turns < low->turns || (q->turns == low->turns && path_pc(q) < path_pc(low))) {
+            low = q;
+        }
+    }
+    return low;
 }
 
 const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, uint32_t taken, const struct cu_uop *to)
@@ -239,28 +329,21 @@ const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, u
     const struct cu_uop *fall = u + u->step, *meeting = u->reconv < CU_RECONV_EXIT ? w->rg->uops + u->reconv : NULL;
     enum cu_node_kind kind = meeting ? CU_NODE_POINT : CU_NODE_EXIT;
     uint32_t other = p->mask & ~taken;
-    int n = p->node;
+    struct cu_node *n = node_place(p->node);
 
     assert(taken && other);
     w->cu->array->counters.divergent_branches++;
     if (u->reconv != CU_RECONV_NONE) {
-        if (n < 0 || w->node[n].kind != kind || w->node[n].u != meeting || w->node[n].depth != p->depth) {
-            n = node_new(w);
-            if (n >= 0) {
-                struct cu_node *node = &w->node[n];
-
-                node->kind = kind;
-                node->u = meeting;
-                node->rg = w->rg;
-                node->mask = p->mask;
-                node->arrived = 0;
-                node->depth = p->depth;
-                node->parent = p->node;
-                p->node = (int16_t)n;
+        if (!n || n->kind != kind || n->u != meeting || n->depth != p->depth) {
+            n = node_new(w, kind, p->mask, p->depth, p->node);
+            if (n) {
+                n->u = meeting;
+                p->node = n;
             }
         }
-        if (n >= 0 && meeting && (to == meeting || fall == meeting)) {
-            w->node[n].arrived |= to == meeting ? taken : other;
+        if (n && meeting && (to == meeting || fall == meeting)) {
+            n->arrived |= to == meeting ? taken : other;
+            n->turns = n->turns > p->turns ? n->turns : p->turns;
             p->mask = to == meeting ? other : taken;
             p->u = to == meeting ? fall : to;
             cu_warp_set_mask(w, p->mask);
@@ -274,8 +357,9 @@ const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, u
     q->stamp = w->stamp;
     p->u = to < fall ? to : fall;
     p->mask = to < fall ? taken : other;
-    cu_warp_set_mask(w, p->mask);
-    return u->reconv == CU_RECONV_NONE ? select_path(w) : p->u;
+    if (u->reconv == CU_RECONV_NONE)
+        return select_path(w);
+    return make_current(w, forced_turn(w) ? p : lowest_sibling(w, p));
 }
 
 const struct cu_uop *cu_path_join(struct cu_warp *w, const struct cu_uop *u)
@@ -283,48 +367,66 @@ const struct cu_uop *cu_path_join(struct cu_warp *w, const struct cu_uop *u)
     struct cu_path *p = &w->path[w->cur];
 
     for (;;) {
-        int n = node_place(w, p->node);
-        struct cu_node *node = n >= 0 ? &w->node[n] : NULL;
+        struct cu_node *node = node_place(p->node);
 
         if (!node || node->kind != CU_NODE_POINT || node->u != u || node->depth != p->depth)
             return u;
         if (p->mask != node->mask) {
             cu_not_issued(w);
             path_free(w, p);
-            node_arrive(w, n, p->mask);
+            node_arrive(w, node, p->mask, p->turns);
             return NULL;
         }
         p->node = node->parent;
-        node_free(w, n);
+        node_free(w, node);
     }
 }
 
 const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u)
 {
-    if (!cu_path_join(w, u))
+    struct cu_path *p, *low;
+
+    if (u->flags & CU_UOP_JOIN && !cu_path_join(w, u))
         return select_path(w);
+    if (u->flags & CU_UOP_MERGE && w->paths & (w->paths - 1) && !forced_turn(w)) {
+        p = &w->path[w->cur];
+        p->u = u;
+        low = lowest_sibling(w, p);
+        if (low != p) {
+            cu_not_issued(w);
+            return make_current(w, low);
+        }
+        p->turns++;
+        cu_warp_set_mask(w, p->mask);
+    }
     return w->cu->array->handlers[u->op][w->partial](w, u);
+}
+
+static struct cu_node *due_node(const struct cu_warp *w)
+{
+    struct cu_node *n = w->nodes;
+
+    while (n && n->mask && n->arrived != n->mask)
+        n = n->next;
+    return n;
 }
 
 /* Takes lanes out of the warp and of all nodes. */
 static void lanes_exit(struct cu_warp *w, uint32_t lanes)
 {
-    int n;
+    struct cu_node *n;
 
     w->live &= ~lanes;
     w->group->live -= (uint32_t)__builtin_popcount(lanes);
-    CU_EACH_NODE(w, n) {
-        w->node[n].mask &= ~lanes;
-        w->node[n].arrived &= ~lanes;
+    for (n = w->nodes; n; n = n->next) {
+        n->mask &= ~lanes;
+        n->arrived &= ~lanes;
     }
-    CU_EACH_NODE(w, n) {
-        node_check(w, n);
-        if (!node_used(w, n) || w->node[n].kind != CU_NODE_GROUP)
-            continue;
-        if (w->node[n].mask)
+    while (!w->cu->array->faulted && (n = due_node(w))) { /* each is freed, or the dispatch faults */
+        if (n->kind == CU_NODE_GROUP && n->mask)
             group_check(w, n);
         else
-            node_free(w, n);
+            node_check(w, n);
     }
 }
 
@@ -355,20 +457,15 @@ const struct cu_uop *cu_path_exit(struct cu_warp *w)
 }
 
 /* Lanes that call different functions meet where they return to. Value: the node, or the old one when there is no room. */
-static int call_node(struct cu_warp *w, const struct cu_uop *back, uint32_t lanes, const struct cu_path *old)
+static struct cu_node *call_node(struct cu_warp *w, const struct cu_uop *back, uint32_t lanes, const struct cu_path *old)
 {
     struct cu_uop *own = old->rg->uops + (back - old->rg->uops);
-    int n = node_new(w);
+    struct cu_node *n = node_new(w, CU_NODE_POINT, lanes, old->depth, old->node);
 
-    if (n < 0)
+    if (!n)
         return old->node;
-    w->node[n].kind = CU_NODE_POINT;
-    w->node[n].u = back;
-    w->node[n].rg = old->rg;
-    w->node[n].mask = lanes;
-    w->node[n].arrived = 0;
-    w->node[n].depth = old->depth;
-    w->node[n].parent = old->node;
+    n->u = back;
+    n->rg = old->rg;
     own->flags |= CU_UOP_JOIN;
     cu_uop_bind(w->cu->array, own);
     return n;
@@ -379,8 +476,7 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
 {
     struct cu_path *p = &w->path[w->cur], old = *p;
     uint32_t gone = 0, lanes;
-    int place = node_place(w, old.node);
-    struct cu_node scatter = { .kind = CU_NODE_EXIT };
+    struct cu_node *place = node_place(old.node), scatter = { .kind = CU_NODE_EXIT };
 
     for (uint32_t m = old.mask; m; m &= m - 1)
         gone |= pc[cu_first_lane(m)] == CU_RETURN_VA ? m & -m : 0;
@@ -394,64 +490,57 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
         if (!lanes)
             return select_path(w);
     }
-    if (is_return && place >= 0 && w->node[place].kind == CU_NODE_EXIT && w->node[place].depth == old.depth) {
+    if (is_return && place && place->kind == CU_NODE_EXIT && place->depth == old.depth) {
         for (uint32_t m = lanes; m; m &= m - 1)
-            w->node[place].pc[cu_first_lane(m)] = pc[cu_first_lane(m)];
-        node_arrive(w, place, lanes);
+            place->pc[cu_first_lane(m)] = pc[cu_first_lane(m)];
+        node_arrive(w, place, lanes, old.turns);
         return select_path(w);
     }
     if (depth_step > 0)
-        old.node = (int16_t)call_node(w, u + u->step, lanes, &old);
+        old.node = call_node(w, u + u->step, lanes, &old);
     memcpy(scatter.pc, pc, sizeof(scatter.pc));
-    scatter.depth = (uint16_t)(old.depth + depth_step + 1); /* start_lanes takes one off */
+    scatter.depth = old.depth + (uint32_t)depth_step + 1; /* start_lanes takes one off */
     scatter.calls = depth_step > 0;
+    scatter.turns = old.turns;
     w->mask = lanes;
     start_lanes(w, &scatter, lanes, old.node);
     return select_path(w);
 }
 
 /* Lets the lanes that wait at node n run on, as a group that stays together with the others. False: no room for that. */
-static bool force_node(struct cu_warp *w, int n)
+static bool force_node(struct cu_warp *w, struct cu_node *n)
 {
-    struct cu_node copy = w->node[n];
-    int g = copy.parent;
+    struct cu_node copy = *n, *g = copy.parent;
 
-    if (g < 0 || w->node[g].kind != CU_NODE_GROUP) {
-        g = node_new(w);
-        if (g < 0)
+    if (!g || g->kind != CU_NODE_GROUP) {
+        g = node_new(w, CU_NODE_GROUP, copy.mask, copy.depth, copy.parent);
+        if (!g)
             return false;
-        w->node[g].kind = CU_NODE_GROUP;
-        w->node[g].u = NULL;
-        w->node[g].mask = copy.mask;
-        w->node[g].arrived = 0;
-        w->node[g].depth = copy.depth;
-        w->node[g].parent = copy.parent;
-        w->group_nodes++;
     }
-    w->node[n].parent = (int16_t)g;
-    w->node[n].mask &= ~copy.arrived;
-    w->node[n].arrived = 0;
+    n->parent = g;
+    n->mask &= ~copy.arrived;
+    n->arrived = 0;
+    n->stamp = ++w->stamp;
     start_lanes(w, &copy, copy.arrived, g);
     return true;
 }
 
-/* A node where lanes wait, starting the search at `from`; -1: none. */
-static int waiting_node(const struct cu_warp *w, unsigned from)
+/* The node where lanes have waited for longest; NULL: none wait. */
+static struct cu_node *waiting_node(const struct cu_warp *w)
 {
-    for (unsigned i = 0; w->nodes && i < CU_NODES; i++) {
-        int n = (int)((from + i) % CU_NODES);
+    struct cu_node *old = NULL;
 
-        if (node_used(w, n) && w->node[n].kind != CU_NODE_GROUP && w->node[n].arrived)
-            return n;
-    }
-    return -1;
+    for (struct cu_node *n = w->nodes; n; n = n->next)
+        if (n->kind != CU_NODE_GROUP && n->arrived && (!old || n->stamp < old->stamp))
+            old = n;
+    return old;
 }
 
 static bool force_some_node(struct cu_warp *w)
 {
-    int n = waiting_node(w, 0);
+    struct cu_node *n = waiting_node(w);
 
-    return n >= 0 && force_node(w, n);
+    return n && force_node(w, n);
 }
 
 static struct cu_path *oldest_path(struct cu_warp *w)
@@ -467,18 +556,22 @@ static struct cu_path *oldest_path(struct cu_warp *w)
 const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
 {
     struct cu_path *p = &w->path[w->cur], *q, *forced;
-    int n;
+    struct cu_node *n;
 
     cu_fuel_set(w, CU_AGE_NORMAL);
     if (p->mask == w->live)
         return u;
     p->u = u;
+    if (!forced_turn(w) && !w->synchronises && ++w->patience < CU_AGE_PATIENCE)
+        return u;
+    w->patience = 0;
+    w->synchronises = false;
     if (w->ages++ & 1) /* a forced slice is over */
         return select_path(w);
     q = oldest_path(w);
-    n = waiting_node(w, (unsigned)(w->ages / 2));
-    if (n >= 0 && (!q || w->ages & 2)) {
-        uint32_t lanes = w->node[n].arrived;
+    n = waiting_node(w);
+    if (n && (!q || w->ages & 2)) {
+        uint32_t lanes = n->arrived;
 
         if (force_node(w, n)) /* they may wait at the next node already */
             CU_EACH_PATH(w, forced)
@@ -490,20 +583,21 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
         w->ages++;
         return u;
     }
-    return make_current(w, q, CU_AGE_FORCED);
+    cu_fuel_set(w, CU_AGE_FORCED);
+    return make_current(w, q);
 }
 
 bool cu_path_gather(struct cu_warp *w, const struct cu_uop *u, const struct cu_uop **next_out)
 {
     struct cu_path *p = &w->path[w->cur];
-    int n = p->node;
+    struct cu_node *n = p->node;
 
-    if (n < 0 || w->node[n].kind != CU_NODE_GROUP)
+    if (!n || n->kind != CU_NODE_GROUP)
         return true;
     cu_not_issued(w);
     p->u = u;
     p->state = CU_PATH_GROUP;
-    w->node[n].arrived |= p->mask;
+    n->arrived |= p->mask;
     group_check(w, n);
     *next_out = select_path(w);
     return false;

@@ -116,6 +116,7 @@ void hw_cu_array_destroy(struct hw_cu_array *cus)
         return;
     cu_regions_drop(cus);
     for (uint32_t i = 0; cus->cus && i < cus->config.cu_count; i++) {
+        cu_nodes_destroy(&cus->cus[i]);
         umd_free(cus->cus[i].groups);
         umd_free(cus->cus[i].local);
         umd_free(cus->cus[i].l1.line);
@@ -298,6 +299,7 @@ static void cu_begin(struct hw_cu *cu)
 
     cu->start = cu->end = cu->real = cu->last = cu->issued = cu->lanes = cu->dram_B = cu->next_launch = 0;
     cu->hung = false;
+    cu_nodes_reset(cu);
     cu->group_count = 0;
     memset(cu->groups, 0, a->config.warps_per_cu * sizeof(*cu->groups));
     cu_tlb_clear(cu);

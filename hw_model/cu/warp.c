@@ -76,6 +76,8 @@ void cu_warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32
     w->f_single = CU_ALL;
     w->frm = w->fflags = 0;
     w->stamp = w->ages = w->instr = 0;
+    w->patience = 0;
+    w->synchronises = false;
     for (unsigned k = 0; k < 4; k++) {
         const v8 number = (v8){ 0, 1, 2, 3, 4, 5, 6, 7 } + (int64_t)(place + 8 * k);
 
