@@ -11,6 +11,7 @@
 
 #include <hw/petrel_regs.h>
 
+#include "hw-run-trace.h"
 #include "sim.h"
 #include "umd-text.h"
 #include "umd-tool-env.h"
@@ -23,7 +24,7 @@ enum { CAUSE_FETCH_MISALIGNED = 0, CAUSE_FETCH_ACCESS, CAUSE_ILLEGAL, CAUSE_BREA
 #define POLL_CYCLES 65536u
 
 struct options {
-    int functional, base;
+    int functional, base, trace;
     const char *lanes, *memory, *limit, *signature;
     uint64_t lane_count, memory_MiB, max_instructions;
 };
@@ -40,6 +41,7 @@ struct run {
     uint64_t value[SIM_LANES_MAX];
     bool ended[SIM_LANES_MAX];
     uint32_t first, count;      /* lanes that run */
+    struct trace trace;
 };
 /* Lanes that run side by side: one warp. Each warp's code comes out of the memory of its first lane. */
 #define TOGETHER 32u
@@ -56,6 +58,11 @@ static void on_exit_value(void *observer, uint64_t item, uint64_t a0)
 
     r->value[r->first + item] = a0;
     r->ended[r->first + item] = true;
+}
+
+static void on_trace(void *observer, const struct hw_cu_trace *t)
+{
+    trace_print(&((struct run *)observer)->trace, t);
 }
 
 /* ---- The file ---- */
@@ -274,13 +281,15 @@ static int write_signature(struct run *r)
 static int run_program(struct run *r)
 {
     const struct sim_config config = { .lanes = (uint32_t)r->o->lane_count, .images = r->o->lane_count > 1, .bare = true, .units = 1,
-                                       .functional = r->o->functional, .portable = r->o->base, .on_exit = on_exit_value, .observer = r };
+                                       .functional = r->o->functional, .portable = r->o->base, .on_exit = on_exit_value, .on_trace = r->o->trace ? on_trace : NULL,
+                                       .observer = r };
     struct sim_error error;
 
     if (!sim_create(&config, &r->sim, &error) || !sim_load(r->sim, r->image, r->image_B, r->o->memory_MiB << 20, &r->program, &error) ||
         !sim_set_stack(r->sim, r->program.stack_va, &error))
         return say_error(r, &error);
     r->symbols = sim_symbols_open(r->image, r->image_B);
+    r->trace.symbols = r->symbols;
     (void)sim_symbol(r->symbols, "tohost", &r->tohost_va);
     int status = execute_all(r);
     int written = r->o->signature ? write_signature(r) : EXIT_DONE;
@@ -289,8 +298,8 @@ static int run_program(struct run *r)
 
 static int run(const struct tool_line *line, void *options)
 {
+    static struct run r;
     struct options *o = options;
-    struct run r = { .o = o };
     int status = EXIT_ENVIRONMENT;
 
     if (line->count != 1)
@@ -298,6 +307,7 @@ static int run(const struct tool_line *line, void *options)
     if (!tool_number("lanes", o->lanes, 1, SIM_LANES_MAX, &o->lane_count) || !tool_number("memory", o->memory, 1, 1u << 20, &o->memory_MiB) ||
         (o->limit && !tool_number("max-instructions", o->limit, 1, UINT64_MAX, &o->max_instructions)))
         return EXIT_USAGE;
+    r.o = o;
     r.path = line->words[0];
     if (read_file(&r))
         status = run_program(&r);
@@ -330,6 +340,7 @@ int main(int argc, char **argv)
         { "lanes", '\0', POPT_ARG_STRING, &o.lanes, 0, "so many lanes run the program, 1 to 1024 (default: 1)", "N" },
         { "functional", '\0', POPT_ARG_NONE, &o.functional, 0, "without timing: faster, and cycle counts instructions", NULL },
         { "base", '\0', POPT_ARG_NONE, &o.base, 0, "with the handlers for any x86-64, not the host's best", NULL },
+        { "trace", '\0', POPT_ARG_NONE, &o.trace, 0, "print each instruction: lanes, address, place, bits, text, result", NULL },
         { "memory", '\0', POPT_ARG_STRING, &o.memory, 0, "memory from the program's first address on, in MiB (default: 128)", "MIB" },
         { "max-instructions", '\0', POPT_ARG_STRING, &o.limit, 0, "give up after so many warp instructions (default: never)", "N" },
         { "signature", '\0', POPT_ARG_STRING, &o.signature, 0, "write the words between begin_signature and end_signature there", "FILE" },

@@ -337,6 +337,10 @@ static inline void cu_not_issued(struct cu_warp *w) { w->fuel++; }
 void cu_fuel_set(struct cu_warp *w, int32_t fuel);
 /** Issues from u until the warp's cycle is `end` or it cannot go on. Value: what comes next; NULL: it cannot go on. */
 const struct cu_uop *cu_warp_issue(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
+/** The same, not traced. */
+const struct cu_uop *cu_warp_step(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
+/* trace.c */
+const struct cu_uop *cu_run_traced(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
 
 static inline uint64_t cu_pc(const struct cu_region *rg, const struct cu_uop *u)
 {

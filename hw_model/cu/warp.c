@@ -229,6 +229,11 @@ static const struct cu_uop *run_sabotaged(struct cu_warp *w, const struct cu_uop
 
 const struct cu_uop *cu_warp_issue(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
 {
+    return w->cu->array->config.on_trace ? cu_run_traced(w, u, end) : cu_warp_step(w, u, end);
+}
+
+const struct cu_uop *cu_warp_step(struct cu_warp *w, const struct cu_uop *u, uint64_t end)
+{
     const struct hw_cu_array *a = w->cu->array;
 
     _mm_setcsr(MXCSR_DEFAULT);

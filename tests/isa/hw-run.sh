@@ -223,6 +223,40 @@ S
     run 2 --signature no/such sign.elf; says '^hw-run: no/such cannot be written: No such file or directory$'
 }
 
+# One line for each instruction that was carried out, with what it wrote, a lane at a time where they differ.
+trace() {
+    assemble trace <<'S'
+.globl _start
+_start:
+    .option norvc
+    .insn i 0x73, 2, a0, zero, 0x4cc - 0x800
+    slti a1, a0, 2
+    beqz a1, 1f
+    addi a2, a1, 4
+1:  la a3, word
+    fld fa0, (a3)
+    li a0, 0
+    li a7, 93
+    ecall
+    .data
+    .balign 8
+word: .dword 0x3ff0000000000000
+S
+    for how in "" "--functional"; do
+        status=0
+        # shellcheck disable=SC2086
+        "$hw_run" --trace --lanes 4 $how trace.elf >out 2>err || die "exit status"
+        [ "$(wc -l <out)" -eq 10 ] || die "ten instructions have been carried out"
+        sed -n 1p out | grep -q '^0000000f 0x80000000 <_start+0x0> ccc02573 csrr.* a0, .*  a0=0:0x0,1:0x1,2:0x2,3:0x3$' || die "line 1"
+        sed -n 2p out | grep -q ' slti a1, a0, 2  a1=0:0x1,1:0x1,2:0x0,3:0x0$' || die "line 2"
+        sed -n 3p out | grep -q "^0000000f .* <_start+0x8> [0-9a-f]* beq[^=]*\$" || die "line 3"
+        sed -n 4p out | grep -q '^00000003 .* addi a2, a1, 4  a2=0x5$' || die "line 4"
+        grep -q '^0000000f .* fld fa0, .*  fa0=0x3ff0000000000000$' out || die "a floating point register"
+        tail -n 1 out | grep -q ' ecall$' || die "the last line"
+    done
+    "$hw_run" --trace trace.elf >out 2>err && [ "$(cut -d" " -f1 <out | sort -u)" = 00000001 ] || die "one lane"
+}
+
 # Files that are no such programs: one line, exit status 2.
 input() {
     printf '.globl _start\n_start: li a0, 0\n li a7, 93\n ecall\n' | assemble good
@@ -260,6 +294,7 @@ exits) exits ;;
 traps) traps ;;
 lanes) lanes ;;
 tohost) tohost ;;
+trace) trace ;;
 input) input ;;
 *) echo "hw-run.sh: no case $case"; exit 99 ;;
 esac

@@ -116,6 +116,7 @@ static bool configure(struct sim *s, struct sim_error *error_out)
     s->cu.functional = c->functional;
     s->cu.bare = c->bare;
     s->cu.on_exit = c->on_exit;
+    s->cu.on_trace = c->on_trace;
     s->cu.observer = c->observer;
     s->cu.translate = translate;
     s->cu.translate_priv = s;

@@ -31,6 +31,7 @@ struct sim_config {
     uint32_t units;         /**< compute units; 0: the profile's */
     uint64_t private_B;     /**< private memory of a lane, a power of two; 0: none */
     void (*on_exit)(void *observer, uint64_t item, uint64_t a0);
+    void (*on_trace)(void *observer, const struct hw_cu_trace *t);
     void *observer;
 };
 #define SIM_LANES_MAX 1024u
