@@ -58,14 +58,13 @@ static uint64_t amo_result(unsigned op, uint64_t old, uint64_t src)
     }
 }
 
-static uint64_t load_atomic(const uint8_t *p, unsigned size_B)
+uint64_t cu_atomic_load(const uint8_t *p, unsigned size_B)
 {
     return size_B == 4 ? (uint64_t)(int64_t)(int32_t)__atomic_load_n((const uint32_t *)p, __ATOMIC_SEQ_CST)
                        : __atomic_load_n((const uint64_t *)p, __ATOMIC_SEQ_CST);
 }
 
-/* Stores `now` where memory has *old, else tells in *old what it has. A word is sign-extended in a register. */
-static bool replace_atomic(uint8_t *p, unsigned size_B, uint64_t *old, uint64_t now)
+bool cu_atomic_replace(uint8_t *p, unsigned size_B, uint64_t *old, uint64_t now)
 {
     uint32_t word = (uint32_t)*old;
     bool ok;
@@ -79,29 +78,17 @@ static bool replace_atomic(uint8_t *p, unsigned size_B, uint64_t *old, uint64_t 
 
 static uint64_t amo(unsigned op, uint8_t *p, unsigned size_B, uint64_t src)
 {
-    uint64_t old = load_atomic(p, size_B);
+    uint64_t old = cu_atomic_load(p, size_B);
 
-    while (!replace_atomic(p, size_B, &old, amo_result(op, old, src))) /* each time round somebody else's has gone through */
+    while (!cu_atomic_replace(p, size_B, &old, amo_result(op, old, src))) /* each time round somebody else's has gone through */
         ;
     return old;
 }
 
 static void written(struct cu_warp *w, const uint8_t *p, unsigned size_B)
 {
-    if (w->cu->array->resv_live)
+    if (cu_resv_any(w->cu->array))
         cu_resv_written(w->cu->array, p, size_B);
-}
-
-/* Succeeds on the bytes of the lane's last lr while nobody has stored to them; the value tells of stores that are not seen here. */
-static bool store_conditional(struct cu_warp *w, unsigned l, uint8_t *p, unsigned size_B, uint64_t src)
-{
-    uint64_t old = w->resv_value[l];
-    bool ok = cu_resv_holds(w, l, p, size_B) && replace_atomic(p, size_B, &old, src);
-
-    cu_resv_drop(w, 1u << l);
-    if (ok)
-        written(w, p, size_B);
-    return ok;
 }
 
 /* lr, sc, amo and cas of one lane; value: what rd gets. */
@@ -111,16 +98,14 @@ static uint64_t amo_lane(struct cu_warp *w, const struct cu_uop *u, unsigned l, 
 
     switch (u->op) {
     case CU_OP_lr_w: case CU_OP_lr_d:
-        old = load_atomic(p, size_B);
-        cu_resv_set(w, l, p, size_B, old);
-        return old;
+        return cu_resv_load(w, l, p, size_B);
     case CU_OP_sc_w: case CU_OP_sc_d:
-        return !store_conditional(w, l, p, size_B, src);
+        return !cu_resv_store(w, l, p, size_B, src);
     case CU_OP_p_cas_w: case CU_OP_p_cas_d:
         old = w->x[u->bits >> 7 & 31].u[l];
         if (size_B == 4)
             old = (uint64_t)(int64_t)(int32_t)(uint32_t)old;
-        if (replace_atomic(p, size_B, &old, src))
+        if (cu_atomic_replace(p, size_B, &old, src))
             written(w, p, size_B);
         return old;
     default:
@@ -174,9 +159,9 @@ const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u)
     out = w->f[u->rd];
     for (uint32_t m = w->mask; m; m &= m - 1) {
         unsigned l = cu_first_lane(m);
-        uint64_t old = load_atomic(host[l], 4);
+        uint64_t old = cu_atomic_load(host[l], 4);
 
-        while (!replace_atomic(host[l], 4, &old, famo_result(w, u->op, (uint32_t)old, in[l])))
+        while (!cu_atomic_replace(host[l], 4, &old, famo_result(w, u->op, (uint32_t)old, in[l])))
             ;
         written(w, host[l], 4);
         out.q[l] = 0xffffffff00000000ull | old;

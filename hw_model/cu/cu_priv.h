@@ -7,6 +7,7 @@
 
 #include "cu.h"
 #include "insn.h"
+#include "sys.h"
 
 #define CU_LANES 32u
 #define CU_ALL UINT32_MAX
@@ -173,6 +174,7 @@ struct hw_cu {
 struct hw_cu_array {
     struct hw_cu_config config;
     uint32_t resv_live;           /**< lanes with a reservation */
+    struct umd_mutex resv_lock;   /**< rank 72; taken with host threads only */
     uint32_t resv_filter[1u << CU_RESV_FILTER_BITS]; /**< how many by place of their bytes, see resv.c */
     uint32_t lat[CU_LAT_COUNT];
     const cu_handler (*handlers)[2];
@@ -268,14 +270,23 @@ uint32_t cu_mem_time_atomic(struct cu_warp *w, uint64_t va, uint32_t lanes_befor
 const struct cu_uop *cu_mem_amo(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u);
 
+/* atomic.c */
+/** A word is sign-extended. */
+uint64_t cu_atomic_load(const uint8_t *p, unsigned size_B);
+/** Stores `now` where memory has *old, else tells in *old what it has. */
+bool cu_atomic_replace(uint8_t *p, unsigned size_B, uint64_t *old, uint64_t now);
+
 /* resv.c */
-void cu_resv_set(struct cu_warp *w, unsigned lane, const uint8_t *host, unsigned size_B, uint64_t value);
-bool cu_resv_holds(const struct cu_warp *w, unsigned lane, const uint8_t *host, unsigned size_B);
+/** lr of a lane: its reservation, and the value. */
+uint64_t cu_resv_load(struct cu_warp *w, unsigned lane, const uint8_t *host, unsigned size_B);
+/** sc of a lane: stores where its reservation holds. Value: whether it did. */
+bool cu_resv_store(struct cu_warp *w, unsigned lane, uint8_t *host, unsigned size_B, uint64_t value);
 void cu_resv_drop(struct cu_warp *w, uint32_t lanes);
 /** Before a slice of a warp that has some: old ones end. */
 void cu_resv_age(struct cu_warp *w);
-/** Ends what overlaps with bytes that a lane wrote. */
+/** Ends what overlaps with bytes that a lane wrote, where cu_resv_any says that there may be some. */
 void cu_resv_written(struct hw_cu_array *a, const uint8_t *host, uint64_t size_B);
+static inline bool cu_resv_any(const struct hw_cu_array *a) { return __atomic_load_n(&a->resv_live, __ATOMIC_RELAXED) != 0; }
 
 /* csr.c */
 const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u);

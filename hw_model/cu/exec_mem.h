@@ -114,7 +114,7 @@ INLINE void store_one(unsigned size_B, uint8_t *p, uint64_t v)
 /* Behind every store that does not go lane by lane through mem.c: reservations of lr on these bytes end. */
 INLINE void stored(struct cu_warp *w, const uint8_t *p, uint64_t size_B)
 {
-    if (UNLIKELY(w->cu->array->resv_live))
+    if (UNLIKELY(cu_resv_any(w->cu->array)))
         cu_resv_written(w->cu->array, p, size_B);
 }
 

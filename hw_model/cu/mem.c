@@ -146,7 +146,7 @@ static uint32_t lane_move(struct cu_warp *w, unsigned lane, uint64_t va, unsigne
         n = run < n ? (unsigned)run : n;
         if (!dry && write) {
             memcpy(p, data + done, n);
-            if (w->cu->array->resv_live)
+            if (cu_resv_any(w->cu->array))
                 cu_resv_written(w->cu->array, p, n);
         } else if (!dry) {
             memcpy(data + done, p, n);

@@ -92,6 +92,7 @@ umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_arr
     assert(config->cu_count && config->warps_per_cu && config->translate);
     if (!a)
         return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+    umd_mutex_init(&a->resv_lock, "hw.cu.reservations", 72);
     a->config = *config;
     a->config.issue_per_cycle = at_least_one(config->issue_per_cycle);
     a->config.dram_B_per_clk = at_least_one(config->dram_B_per_clk);
@@ -121,6 +122,7 @@ void hw_cu_array_destroy(struct hw_cu_array *cus)
         umd_free(cus->cus[i].local);
         umd_free(cus->cus[i].l1.line);
     }
+    umd_mutex_fini(&cus->resv_lock);
     umd_free(cus->l2.line);
     umd_free(cus->cus);
     umd_free(cus->warps_mem);

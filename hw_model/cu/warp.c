@@ -237,7 +237,7 @@ const struct cu_uop *cu_warp_step(struct cu_warp *w, const struct cu_uop *u, uin
     const struct hw_cu_array *a = w->cu->array;
 
     _mm_setcsr(MXCSR_DEFAULT);
-    if (w->reserved)
+    if (__atomic_load_n(&w->reserved, __ATOMIC_RELAXED))
         cu_resv_age(w);
     w->end = end;
     cu_fuel_set(w, w->fuel + w->fuel_more > 0 ? w->fuel + w->fuel_more : 1);
