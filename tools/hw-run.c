@@ -18,10 +18,14 @@
 #include "umd-tool.h"
 
 enum { TRAP_EXIT = 128, FILE_MAX_B = 1 << 30 };
-/* Causes of RISC-V's privileged manual, and two of its numbers for custom use. */
+/*
+ * Causes of RISC-V's privileged manual, and two of its numbers for custom use. There is no address translation, so where nothing is
+ * mapped is an access fault: page faults are for page tables.
+ */
 enum { CAUSE_FETCH_MISALIGNED = 0, CAUSE_FETCH_ACCESS, CAUSE_ILLEGAL, CAUSE_BREAKPOINT, CAUSE_LOAD_MISALIGNED, CAUSE_LOAD_ACCESS,
-       CAUSE_STORE_MISALIGNED, CAUSE_STORE_ACCESS, CAUSE_ECALL, CAUSE_FETCH_PAGE = 12, CAUSE_LOAD_PAGE, CAUSE_STORE_PAGE = 15, CAUSE_TRAP = 24, CAUSE_BARRIER };
+       CAUSE_STORE_MISALIGNED, CAUSE_STORE_ACCESS, CAUSE_ECALL, CAUSE_TRAP = 24, CAUSE_BARRIER };
 #define POLL_CYCLES 65536u
+#define HOST_PUTCHAR 0x0101u        /* device 1, command 1 */
 
 struct options {
     int functional, base, trace;
@@ -39,7 +43,7 @@ struct run {
     struct sim_program program;
     uint64_t tohost_va;         /* 0: the program has none */
     uint64_t value[SIM_LANES_MAX];
-    bool ended[SIM_LANES_MAX];
+    bool ended[SIM_LANES_MAX], told[SIM_LANES_MAX]; /* told: by tohost, whose value then counts */
     uint32_t first, count;      /* lanes that run */
     struct trace trace;
 };
@@ -56,7 +60,8 @@ static void on_exit_value(void *observer, uint64_t item, uint64_t a0)
 {
     struct run *r = observer;
 
-    r->value[r->first + item] = a0;
+    if (!r->told[r->first + item])
+        r->value[r->first + item] = a0;
     r->ended[r->first + item] = true;
 }
 
@@ -122,14 +127,12 @@ static uint32_t cause_of(const struct hw_cu_fault *f, const char **text_out)
         [CAUSE_FETCH_MISALIGNED] = "misaligned instruction address", [CAUSE_FETCH_ACCESS] = "instruction access fault", [CAUSE_ILLEGAL] = "illegal instruction",
         [CAUSE_BREAKPOINT] = "breakpoint", [CAUSE_LOAD_MISALIGNED] = "misaligned load", [CAUSE_LOAD_ACCESS] = "load access fault",
         [CAUSE_STORE_MISALIGNED] = "misaligned store or atomic", [CAUSE_STORE_ACCESS] = "store access fault", [CAUSE_ECALL] = "environment call",
-        [CAUSE_FETCH_PAGE] = "instruction page fault", [CAUSE_LOAD_PAGE] = "load page fault", [CAUSE_STORE_PAGE] = "store page fault",
         [CAUSE_TRAP] = "trap instruction", [CAUSE_BARRIER] = "barrier that cannot be met",
     };
     uint32_t cause;
 
     switch (f->fault) {
-    case PETREL_FAULT_PAGE: cause = by_access(access, CAUSE_FETCH_PAGE, CAUSE_LOAD_PAGE, CAUSE_STORE_PAGE); break;
-    case PETREL_FAULT_ACCESS: cause = by_access(access, CAUSE_FETCH_ACCESS, CAUSE_LOAD_ACCESS, CAUSE_STORE_ACCESS); break;
+    case PETREL_FAULT_PAGE: case PETREL_FAULT_ACCESS: cause = by_access(access, CAUSE_FETCH_ACCESS, CAUSE_LOAD_ACCESS, CAUSE_STORE_ACCESS); break;
     case PETREL_FAULT_MISALIGNED: cause = by_access(access, CAUSE_FETCH_MISALIGNED, CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED); break;
     case PETREL_FAULT_ILLEGAL: cause = CAUSE_ILLEGAL; break;
     case PETREL_FAULT_TRAP:
@@ -175,6 +178,8 @@ static int say_trap(const struct run *r, const struct hw_cu_fault *f)
         snprintf(what, sizeof(what), ": code %" PRIu64, f->data);
     else if (cause == CAUSE_ECALL)
         snprintf(what, sizeof(what), ": only exit (a7 = 93) is served");
+    else if (f->fault == PETREL_FAULT_PAGE)
+        snprintf(what, sizeof(what), ": nothing is mapped at 0x%" PRIx64, f->va);
     else if (cause != CAUSE_ILLEGAL && f->fault != PETREL_FAULT_TRAP)
         snprintf(what, sizeof(what), ": address 0x%" PRIx64, f->va);
     tool_say("%s (cause %u) at %s lane %u%s", name, cause, place_text(r, f->pc, place, sizeof(place)), item, what);
@@ -183,24 +188,41 @@ static int say_trap(const struct run *r, const struct hw_cu_fault *f)
 
 /* ---- Running ---- */
 
-/* Programs for testbenches end by an odd value in the word `tohost`; true: all lanes have ended, that way or the other. */
-static bool all_told_host(struct run *r)
+/*
+ * Programs for testbenches talk by the word `tohost`: bits 63:48 are a device and its command. An odd value for device 0 is the end.
+ * A character for the console is printed if it is the first lane's. The word is zeroed then, so the program goes on; so it is for
+ * devices that are not there. System calls, device 0's even values, are not served.
+ */
+static void read_host_word(struct run *r, uint32_t item)
 {
-    if (!r->tohost_va)
-        return false;
-    for (uint32_t i = 0; i < r->count; i++) {
-        const void *at = sim_host(r->sim, r->first + i, r->tohost_va, 8);
-        uint64_t v = 0;
+    void *at = sim_host(r->sim, item, r->tohost_va, 8);
+    uint64_t v = 0;
 
-        if (at)
-            memcpy(&v, at, sizeof(v));
-        if (r->ended[r->first + i])
-            continue;
-        if (!(v & 1))
-            return false;
-        on_exit_value(r, i, v >> 1);
+    if (!at || r->told[item])
+        return;
+    memcpy(&v, at, sizeof(v));
+    if (v >> 48) {
+        memset(at, 0, sizeof(v));
+        if (v >> 48 == HOST_PUTCHAR && !item)
+            putchar((int)(v & 0xff));
+    } else if (v & 1) {
+        r->value[item] = v >> 1;
+        r->told[item] = r->ended[item] = true;
     }
-    return true;
+}
+
+/* True: all lanes have ended, in one way or another. */
+static bool all_ended(struct run *r)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (r->tohost_va)
+            read_host_word(r, r->first + i);
+        all &= r->ended[r->first + i];
+    }
+    fflush(stdout);
+    return all;
 }
 
 static int exit_status(const struct run *r)
@@ -225,7 +247,7 @@ static int execute(struct run *r)
         return say_trap(r, &fault);
     while ((state = sim_run(r->sim, step, &fault)) == SIM_RUNNING) {
         sim_counters(r->sim, &counters);
-        if (all_told_host(r)) {
+        if (all_ended(r)) {
             sim_stop(r->sim);
             break;
         }
@@ -235,7 +257,8 @@ static int execute(struct run *r)
             return EXIT_ENVIRONMENT;
         }
     }
-    return state == SIM_FAULT ? say_trap(r, &fault) : EXIT_DONE;
+    /* What tohost says counts though nobody has looked at it before. A trap behind the end of all lanes is no matter. */
+    return !all_ended(r) && state == SIM_FAULT ? say_trap(r, &fault) : EXIT_DONE;
 }
 
 /* One warp after the other, until one of them does not end as it should. */
@@ -320,7 +343,8 @@ static int run(const struct tool_line *line, void *options)
 static const struct tool hw_run = {
     .words = "[OPTION...] FILE.elf", .text = "runs a statically linked RV64 program on the device's compute units, without a driver",
     .help = "The program is put at the addresses in its program headers and begins at its entry point, with a stack, and zeros for arguments.\n"
-            "It ends by ecall with a7 = 93 and its exit status in a0, by an odd value in the word tohost, or by returning. Programs for bare\n"
+            "It ends by ecall with a7 = 93 or by returning, with its exit status in a0, or by an odd value in the word tohost, twice its exit\n"
+            "status and 1, which counts before the others; what it writes there for the console is printed. Programs for bare\n"
             "machines run too: CSRs of privileged modes read zero and ignore writes, mret goes to mepc. There are no trap handlers,\n"
             "no interrupts and no page tables: tests of these (rv64mi, rv64si, -v-) are not for this tool. See docs/isa.md.\n"
             "With several lanes each runs the program in memory of its own; the exit status is the first that is not 0.\n"

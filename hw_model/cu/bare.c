@@ -56,23 +56,25 @@ const struct cu_uop *cu_mret(struct cu_warp *w, const struct cu_uop *u)
     return cu_path_jump(w, u, w->mepc, 0, false);
 }
 
-/* exit (a7 = 93) ends the lanes that ask for it; nothing else is served. */
-const struct cu_uop *cu_ecall(struct cu_warp *w, const struct cu_uop *u)
+void cu_tell_exits(struct cu_warp *w, uint32_t lanes)
 {
     const struct hw_cu_config *c = &w->cu->array->config;
     const struct petrel_dispatch *d = &w->cu->array->d;
     uint64_t first = w->group->linear * d->block[0] * d->block[1] * d->block[2] + (uint64_t)w->index * CU_LANES;
+
+    for (uint32_t m = c->on_exit ? lanes : 0; m; m &= m - 1)
+        c->on_exit(c->observer, first + cu_first_lane(m), w->x[10].u[cu_first_lane(m)]);
+}
+
+/* exit (a7 = 93) ends the lanes that ask for it; nothing else is served. */
+const struct cu_uop *cu_ecall(struct cu_warp *w, const struct cu_uop *u)
+{
     uint32_t others = 0;
 
-    for (uint32_t m = w->mask; m; m &= m - 1) {
-        unsigned l = cu_first_lane(m);
-
-        if (w->x[17].u[l] != SYSCALL_EXIT)
-            others |= 1u << l;
-        else if (c->on_exit)
-            c->on_exit(c->observer, first + l, w->x[10].u[l]);
-    }
-    if (others)
-        return cu_fault(w, u, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, 0, cu_first_lane(others), PETREL_TRAP_ECALL);
-    return cu_path_exit(w);
+    for (uint32_t m = w->mask; m; m &= m - 1)
+        others |= w->x[17].u[cu_first_lane(m)] != SYSCALL_EXIT ? m & -m : 0;
+    if (!others)
+        return cu_path_exit(w);
+    cu_tell_exits(w, w->mask & ~others);
+    return cu_fault(w, u, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, 0, cu_first_lane(others), PETREL_TRAP_ECALL);
 }

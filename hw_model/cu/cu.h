@@ -53,7 +53,7 @@ struct hw_cu_config {
     /* bare programs (tools/sim): no kernel driver is there */
     bool bare;                         /**< privileged registers and mret are taken, not ILLEGAL */
     uint64_t stack_va;                 /**< bare: sp at entry; 0: the top of the lane's private window */
-    void (*on_exit)(void *observer, uint64_t item, uint64_t a0); /**< NULL, or a work-item ends by ecall */
+    void (*on_exit)(void *observer, uint64_t item, uint64_t a0); /**< NULL, or a work-item ends: by ecall, or by returning from its entry */
     void (*on_trace)(void *observer, const struct hw_cu_trace *t); /**< NULL, or after each instruction; slow */
     void *observer;
     uint32_t host_threads;             /**< units are spread over as many host threads; 0, 1: the caller's alone */

@@ -312,6 +312,8 @@ bool cu_csr_is_privileged(unsigned csr);
 const struct cu_uop *cu_csr_privileged(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_mret(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_ecall(struct cu_warp *w, const struct cu_uop *u);
+/** Tells config.on_exit, if there is one, of lanes that end. */
+void cu_tell_exits(struct cu_warp *w, uint32_t lanes);
 /* tls.c */
 /** Reads the dispatch's template. False: *fault_out says why not. */
 bool cu_tls_load(struct hw_cu_array *a, struct hw_cu_fault *fault_out);

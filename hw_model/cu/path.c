@@ -416,6 +416,7 @@ static void lanes_exit(struct cu_warp *w, uint32_t lanes)
 {
     struct cu_node *n;
 
+    cu_tell_exits(w, lanes);
     w->live &= ~lanes;
     w->group->live -= (uint32_t)__builtin_popcount(lanes);
     for (n = w->nodes; n; n = n->next) {

@@ -32,8 +32,24 @@
     nop
     nop
     csrr    a3, cycle
-    sltu    a0, a0, a3
-    expect  a0, 1
+    sltu    a4, a0, a3
+    expect  a4, 1
+    sltu    a4, a2, a0          /* time is cycle: between the reads of it */
+    expect  a4, 0
+    sltu    a4, a3, a2
+    expect  a4, 0
+    csrr    a4, instret         /* never back */
+    sltu    a4, a4, a1
+    expect  a4, 0
+    li      a5, 5000            /* and on, in the long run */
+1:  addi    a5, a5, -1
+    bnez    a5, 1b
+    csrr    a4, instret
+    sltu    a4, a1, a4
+    expect  a4, 1
+    csrr    a4, time
+    sltu    a4, a3, a4
+    expect  a4, 1
     next
     li      a0, -1
     csrw    mscratch, a0

@@ -20,6 +20,7 @@ die() {
 assemble() {
     name=$1
     shift
+    rm -f "$name.elf" # at the end of a pipe this runs in a shell of its own, whose exit nobody sees
     cat >"$name.S"
     "$here/assemble.sh" "$clang" "$lld" "$here" "$name.S" "$name.elf" "$@" || exit 99
 }
@@ -61,6 +62,28 @@ _start: .globl _start
 S
     run 0 return.elf; silent
     run 0 --lanes 40 return.elf; silent
+    # As from main: the value of the start is the status, of each lane.
+    for value in 3 256; do
+        printf '.globl _start\n_start: li a0, %d\n ret\n' $value | assemble main
+        for how in "" "--lanes 33" "--functional" "--base"; do
+            # shellcheck disable=SC2086
+            run $((value & 255)) $how main.elf; silent
+        done
+    done
+    # Lanes that return beside others that do not: 4 is the first that is not 0.
+    assemble some <<'S'
+.globl _start
+_start:
+    .insn i 0x73, 2, a0, zero, 0x4cc - 0x800
+    slti a1, a0, 4
+    beqz a1, 1f
+    li a0, 0
+    li a7, 93
+    ecall
+1:  ret
+S
+    run 0 --lanes 4 some.elf; silent
+    run 4 --lanes 40 some.elf; silent
 }
 
 # trap CAUSE PATTERN <instructions: line 3 on of the file; the trap is at the label `here`.
@@ -89,15 +112,15 @@ S
     li a0, 0x710000001000
 here: ld a1, 0(a0)
 S
-    trap_of 13 4 ': address 0x10' <<'S'
+    trap_of 5 4 ': nothing is mapped at 0x10' <<'S'
     li a0, 8
 here: lw a1, 8(a0)
 S
-    trap_of 15 4 ': address 0x18' <<'S'
+    trap_of 7 4 ': nothing is mapped at 0x18' <<'S'
     li a0, 8
 here: sw a1, 16(a0)
 S
-    trap_of 15 4 ': address 0x60000000' <<'S'
+    trap_of 7 4 ': nothing is mapped at 0x60000000' <<'S'
     li a0, 0x60000000
 here: amoadd.d a1, a2, (a0)
 S
@@ -123,7 +146,7 @@ here: .insn r 0x0b, 0, 2, zero, a0, zero
 S
     # Code that is not there: the place is where it should be.
     printf '.globl _start\n_start: li a0, 0x1000\n jr a0\n' | assemble fetch
-    run 140 fetch.elf; says '^hw-run: instruction page fault \(cause 12\) at 0x1000 lane 0: address 0x1000$'
+    run 129 fetch.elf; says '^hw-run: instruction access fault \(cause 1\) at 0x1000 lane 0: nothing is mapped at 0x1000$'
     # The first lane that comes to it is named; the others wait.
     assemble lane <<'S'
 .globl _start
@@ -180,6 +203,12 @@ S
     run 4 --lanes 32 lane.elf; silent
 }
 
+# tell STATUS END: tohost says 2 * STATUS + 1, then the program goes on with END.
+tell() {
+    printf '.globl _start\n_start: li a0, %d\n la a1, tohost\n sd a0, 0(a1)\n li a0, 0\n %s\n.data\ntohost: .dword 0\n' $((2 * $1 + 1)) "$2" | assemble told
+    run "$1" told.elf; silent
+    run "$1" --lanes 33 told.elf; silent
+}
 tohost() {
     assemble tohost -DSTATUS=0 <<'S'
 .globl _start
@@ -196,6 +225,74 @@ S
         "$here/assemble.sh" "$clang" "$lld" "$here" tohost.S tohost.elf -DSTATUS=$value || exit 99
         run $value tohost.elf; silent
         run $value --lanes 3 tohost.elf; silent
+    done
+    # It is looked at in the end, too, and counts before what lanes end with by themselves.
+    tell 3 'ret'
+    tell 3 'li a0, 0; li a7, 93; ecall'
+    tell 3 'unimp'
+    # A lane that returns or exits is waited for no more.
+    for last in 'ret' 'li a0, 0; li a7, 93; ecall'; do
+        assemble beside <<S
+.globl _start
+_start:
+    .insn i 0x73, 2, t0, zero, 0x4cc - 0x800
+    beqz t0, 1f
+    li a0, 2 * 5 + 1
+    la a1, tohost
+    sd a0, 0(a1)
+2:  j 2b
+1:  li a0, 0
+    $last
+    .data
+tohost: .dword 0
+S
+        for n in 2 32 33; do
+            run 5 --lanes $n --max-instructions 10000000 beside.elf; silent
+        done
+    done
+    # A trap is one as long as any lane has not ended.
+    assemble trapped <<'S'
+.globl _start
+_start:
+    .insn i 0x73, 2, t0, zero, 0x4cc - 0x800
+    bnez t0, 1f
+    li a0, 1
+    la a1, tohost
+    sd a0, 0(a1)
+2:  j 2b
+1:  ebreak
+    .data
+tohost: .dword 0
+S
+    run 0 trapped.elf; silent
+    run 131 --lanes 2 trapped.elf; says 'lane 1$'
+    # The console: a character at a time, as soon as the word is 0 again; the end is the end.
+    assemble console <<'S'
+.globl _start
+_start:
+    la a1, tohost
+    la a2, text
+1:  lbu a0, (a2)
+    beqz a0, 3f
+    li a3, 0x0101000000000000
+    or a0, a0, a3
+    sd a0, (a1)
+2:  ld a0, (a1)
+    bnez a0, 2b
+    addi a2, a2, 1
+    j 1b
+3:  li a0, 13
+    sd a0, (a1)
+4:  j 4b
+    .data
+tohost: .dword 0
+text: .asciz "hi\n"
+S
+    for n in 1 3; do
+        status=0
+        "$hw_run" --lanes $n --functional --max-instructions 10000000 console.elf >out 2>err || status=$?
+        [ $status -eq 6 ] && [ "$(cat out)" = hi ] || die "the console"
+        silent
     done
     # An endless one is given up when that is asked for.
     printf '.globl _start\n_start: j _start\n' | assemble endless
@@ -277,7 +374,7 @@ input() {
     patch 16 '\001'; run 2 bad; says 'no program that is linked'
     patch 18 '\076'; run 2 bad; says 'for another machine \(62\)'
     patch 80 '\0\0\0\0\0\360\377\377'; run 2 bad; says 'apertures begin|it has nothing'
-    patch 24 '\0\0\0\0\0\0\0\0'; run 140 bad; says 'instruction page fault \(cause 12\) at 0x0'
+    patch 24 '\0\0\0\0\0\0\0\0'; run 129 bad; says 'instruction access fault \(cause 1\) at 0x0'
     patch 24 '\001'; run 128 bad; says 'misaligned instruction address \(cause 0\) at 0x80000001'
     # A position-independent one, at 0.
     printf '.globl _start\n_start: la a0, word\n ld a0, 0(a0)\n ld a0, 0(a0)\n li a7, 93\n ecall\n.section .data.rel.ro, "aw"\nword: .dword other\nother: .dword 7\n' >pie.S

@@ -54,6 +54,9 @@ failed:
 
 .macro next
     .set case_number, case_number + 1
+    .if case_number > 255
+    .error "the status would be 0 where case 256 goes wrong"
+    .endif
     li      gp, case_number
 .endm
 

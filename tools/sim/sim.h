@@ -30,7 +30,7 @@ struct sim_config {
     bool portable;          /**< handlers that need nothing of the host's vector unit */
     uint32_t units;         /**< compute units; 0: the profile's */
     uint64_t private_B;     /**< private memory of a lane, a power of two; 0: none */
-    void (*on_exit)(void *observer, uint64_t item, uint64_t a0);
+    void (*on_exit)(void *observer, uint64_t item, uint64_t a0); /**< as in hw_cu_config */
     void (*on_trace)(void *observer, const struct hw_cu_trace *t);
     void *observer;
 };

@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
+#include "cu_asm.h"
 #include "cu_fixture.h"
 #include "cu_priv.h"
 
 #define IMAGE_VA FLAT_DATA_VA      /* one page, of which each of LANES work-items has a copy */
 #define LANES 64u
-#define MATCH(op_) cu_insns[CU_OP_##op_].match
 enum { X0, RA, SP, T0 = 5, T1, T2, A0 = 10, A1, A7 = 17, MSTATUS = 0x300, MEDELEG = 0x302, SATP = 0x180, MTVEC = 0x305, MEPC = 0x341, PMPCFG0 = 0x3a0,
        MHARTID = 0xf14, LANE = 0xccc, WARP = 0xccd };
 
@@ -26,12 +26,6 @@ static uint32_t code[64];
 static size_t n;
 
 static void emit(uint32_t insn) { code[n++] = insn; }
-static uint32_t i_type(uint32_t match, unsigned rd, unsigned rs1, int imm) { return match | rd << 7 | rs1 << 15 | (uint32_t)imm << 20; }
-static uint32_t s_type(uint32_t match, unsigned rs1, unsigned rs2, int imm)
-{
-    return match | (uint32_t)(imm & 31) << 7 | rs1 << 15 | rs2 << 20 | (uint32_t)(imm >> 5 & 127) << 25;
-}
-static uint32_t r_type(uint32_t match, unsigned rd, unsigned rs1, unsigned rs2) { return match | rd << 7 | rs1 << 15 | rs2 << 20; }
 static void csrr(unsigned rd, int csr) { emit(i_type(MATCH(csrrs), rd, X0, csr)); }
 static void csrw(int csr, unsigned rs) { emit(i_type(MATCH(csrrw), X0, rs, csr)); }
 static void li(unsigned rd, int v) { emit(i_type(MATCH(addi), rd, X0, v)); }
@@ -160,9 +154,9 @@ static void mret_may_end_lanes(void **state)
     emit(MATCH(mret));
     li(A0, 7);
     exit_with_a0();
-    assert_int_equal(run(32).state, HW_CU_DONE);
+    run_ok(32);
     for (unsigned l = 0; l < 32; l++)
-        assert_int_equal(exit_count[l], l >= 5);
+        assert_int_equal(exit_value[l], l < 5 ? 0 : 7);
     destroy();
 }
 
@@ -216,6 +210,42 @@ static void exit_beside_another_ecall(void **state)
         assert_int_equal(exit_count[l], l < 3);
     assert_int_equal(exit_value[2], 2);
     destroy();
+}
+
+/* Each lane's end is told once, with its a0: all together, or some by returning and others by exit. */
+static void ends_are_told(void **state)
+{
+    (void)state;
+    for (unsigned base = 0; base < 2; base++) {
+        create(false, base);
+        csrr(A0, LANE);
+        emit(i_type(MATCH(jalr), X0, RA, 0));
+        run_ok(40);
+        for (unsigned l = 0; l < 40; l++)
+            assert_int_equal(exit_value[l], l % 32);
+        csrr(A0, LANE);
+        emit(i_type(MATCH(slti), T0, A0, 5));
+        emit(b_type(MATCH(bne), T0, X0, 12));
+        exit_with_a0();
+        emit(i_type(MATCH(addi), A0, A0, 100));
+        emit(i_type(MATCH(jalr), X0, RA, 0));
+        run_ok(32);
+        for (unsigned l = 0; l < 32; l++)
+            assert_int_equal(exit_value[l], l < 5 ? 100 + l : l);
+        emit(MATCH(auipc) | T0 << 7);                       /* a jump of which some lanes return */
+        emit(i_type(MATCH(addi), T0, T0, 7 * 4));
+        csrr(A0, LANE);
+        emit(i_type(MATCH(slti), T1, A0, 5));
+        emit(b_type(MATCH(bne), T1, X0, 8));
+        emit(i_type(MATCH(addi), T0, RA, 0));
+        emit(i_type(MATCH(jalr), X0, T0, 0));
+        li(A0, 77);
+        exit_with_a0();
+        run_ok(32);
+        for (unsigned l = 0; l < 32; l++)
+            assert_int_equal(exit_value[l], l < 5 ? 77 : l);
+        destroy();
+    }
 }
 
 static void stack_of_a_bare_program(void **state)
@@ -277,6 +307,7 @@ int main(void)
         cmocka_unit_test(illegal_where_the_manual_says),
         cmocka_unit_test(mret_goes_where_each_lane_says), cmocka_unit_test(mret_may_end_lanes),
         cmocka_unit_test(exit_beside_another_ecall),
+        cmocka_unit_test(ends_are_told),
         cmocka_unit_test(stack_of_a_bare_program),
         cmocka_unit_test(private_images),
     };
