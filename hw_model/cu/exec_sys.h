@@ -6,7 +6,7 @@
 /* Between warps of a host thread there is nothing to do; the CPU and other host threads see the order that was asked for. */
 INLINE const struct cu_uop *fence(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    _mm_mfence();
     w->synchronises = true;
     return next_of(u);
 }

@@ -239,11 +239,16 @@ static void check_unit(const struct fp_op *fp, unsigned op, unsigned rm)
     for (unsigned h = 0; h < 2; h++)
         run_items(&fixtures[h], op, rm, h == 1, false, items, SINGLE_ITEMS, 1);
     qsort(items, UNIT_OPERANDS, sizeof(items[0]), by_flags);
-    for (unsigned h = 0; h < 2; h++) {
-        run_items(&fixtures[h], op, rm, h == 0, false, items, UNIT_OPERANDS, 32);
+    for (unsigned k = 0; k < 4; k++) {
+        struct cu_fixture *f = &fixtures[k & 1];
+        bool dynamic = k & 2;
+
+        if (dynamic && !has_rm(op))
+            break;
+        run_items(f, op, rm, dynamic, false, items, UNIT_OPERANDS, 32);
         if (packs)
-            run_items(&fixtures[h], op, rm, h == 1, true, items, UNIT_OPERANDS, 32);
-        run_items(&fixtures[h], op, rm, h == 1, packs, items, UNIT_OPERANDS / 8 / 19 * 19, 19);
+            run_items(f, op, rm, dynamic, true, items, UNIT_OPERANDS, 32);
+        run_items(f, op, rm, dynamic, packs, items, UNIT_OPERANDS / 8 / 19 * 19, 19);
     }
 }
 
