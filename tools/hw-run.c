@@ -282,9 +282,14 @@ static int write_signature(struct run *r)
     const uint8_t *at;
     bool ok;
 
-    if (!sim_symbol(r->symbols, "begin_signature", &begin) || !sim_symbol(r->symbols, "end_signature", &end) || end < begin ||
-        !(at = sim_host(r->sim, 0, begin, end - begin))) {
+    if (!sim_symbol(r->symbols, "begin_signature", &begin) || !sim_symbol(r->symbols, "end_signature", &end)) {
         tool_say("%s has no signature: the symbols begin_signature and end_signature are not there", r->path);
+        return EXIT_ENVIRONMENT;
+    }
+    at = end >= begin ? sim_host(r->sim, 0, begin, end - begin) : NULL;
+    if (!at) {
+        tool_say("%s has no signature: begin_signature is 0x%" PRIx64 " and end_signature 0x%" PRIx64 ", %s", r->path, begin, end,
+                 end < begin ? "the wrong way round" : "not all of which is mapped");
         return EXIT_ENVIRONMENT;
     }
     FILE *f = fopen(r->o->signature, "w");
@@ -308,9 +313,9 @@ static int run_program(struct run *r)
                                        .observer = r };
     struct sim_error error;
 
-    if (!sim_create(&config, &r->sim, &error) || !sim_load(r->sim, r->image, r->image_B, r->o->memory_MiB << 20, &r->program, &error) ||
-        !sim_set_stack(r->sim, r->program.stack_va, &error))
+    if (!sim_create(&config, &r->sim, &error) || !sim_load(r->sim, r->image, r->image_B, r->o->memory_MiB << 20, &r->program, &error))
         return say_error(r, &error);
+    sim_set_stack(r->sim, r->program.stack_va);
     r->symbols = sim_symbols_open(r->image, r->image_B);
     r->trace.symbols = r->symbols;
     (void)sim_symbol(r->symbols, "tohost", &r->tohost_va);

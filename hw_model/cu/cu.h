@@ -64,6 +64,9 @@ UMD_MUST_CHECK umdStatus hw_cu_array_create(const struct hw_cu_config *config, s
 void hw_cu_array_destroy(struct hw_cu_array *cus);
 void hw_cu_set_scratch(struct hw_cu_array *cus, uint8_t *scratch, uint32_t private_B);
 void hw_cu_set_functional(struct hw_cu_array *cus, bool functional);
+void hw_cu_set_stack(struct hw_cu_array *cus, uint64_t stack_va); /**< of dispatches from now on, as in hw_cu_config */
+/** Arrays created from now on have the portable handlers. */
+void cu_exec_force_base(bool on);
 
 /** About the code of dispatches from now on; checked by the command processor, all zeros at first. */
 void hw_cu_set_code(struct hw_cu_array *cus, const struct petrel_code *code);

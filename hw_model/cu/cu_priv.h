@@ -207,8 +207,6 @@ struct hw_cu_array {
 /* exec_base.c, exec_avx512.c: by enum cu_op, with CU_OP_ILLEGAL last. */
 extern const cu_handler cu_exec_base[CU_OP_COUNT + 1][2];
 extern const cu_handler cu_exec_avx512[CU_OP_COUNT + 1][2];
-/** Tests: the portable handlers are used by arrays created from now on. */
-void cu_exec_force_base(bool on);
 
 /* code.c */
 /** Micro-op at va, analysed and ready to run; NULL: faulted, with the fault raised on w (va, EXEC). */

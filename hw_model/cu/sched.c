@@ -140,6 +140,11 @@ void hw_cu_set_functional(struct hw_cu_array *cus, bool functional)
     cus->config.functional = functional;
 }
 
+void hw_cu_set_stack(struct hw_cu_array *cus, uint64_t stack_va)
+{
+    cus->config.stack_va = stack_va;
+}
+
 static void cu_tlb_clear(struct hw_cu *cu)
 {
     memset(cu->tlb, 0, sizeof(cu->tlb));

@@ -147,6 +147,14 @@ S
     # Code that is not there: the place is where it should be.
     printf '.globl _start\n_start: li a0, 0x1000\n jr a0\n' | assemble fetch
     run 129 fetch.elf; says '^hw-run: instruction access fault \(cause 1\) at 0x1000 lane 0: nothing is mapped at 0x1000$'
+    # Far behind all that has a name there is no name.
+    printf '.globl _start\n_start: lui a0, 0x48000\n slli a0, a0, 1\n jr a0\n.data\nword: .word 0\n' | assemble fetch
+    run 129 fetch.elf; says '^hw-run: instruction access fault \(cause 1\) at 0x90000000 lane 0: nothing is mapped at 0x90000000$'
+    # Of names at one address a function's goes first, then one that other files see, then the first.
+    printf '.globl _start\n_start:\n.globl outer\n.type inner, @function\nouter:\ninner: ebreak\n' | assemble named
+    run 131 named.elf; says ' <inner\+0x0> '
+    printf '_start:\n.globl _start\n.globl first\n.globl second\nlocal:\nnop\nfirst:\nsecond: ebreak\n' | assemble named
+    run 131 named.elf; says ' <first\+0x0> '
     # The first lane that comes to it is named; the others wait.
     assemble lane <<'S'
 .globl _start
@@ -317,6 +325,15 @@ S
     [ "$(tr '\n' ' ' <words)" = "9abcdef0 12345678 00000007 " ] || die "signature: $(cat words)"
     run 2 --signature words endless.elf --max-instructions 1000
     [ "$(wc -l <err)" -eq 2 ] || die "both are told"
+    for value in '' 'begin_signature = 8; end_signature = 4' 'begin_signature = 8; end_signature = 16'; do
+        printf '.globl _start, begin_signature, end_signature\n%s\n_start: li a7, 93\n ecall\n' "$value" | assemble unsigned
+        run 2 --signature words unsigned.elf
+        case $value in
+        '') says 'are not there$' ;;
+        *4) says 'begin_signature is 0x8 and end_signature 0x4, the wrong way round$' ;;
+        *) says 'begin_signature is 0x8 and end_signature 0x10, not all of which is mapped$' ;;
+        esac
+    done
     run 2 --signature no/such sign.elf; says '^hw-run: no/such cannot be written: No such file or directory$'
 }
 

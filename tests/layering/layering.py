@@ -20,8 +20,8 @@ ALLOWED = [
 ]
 # Only the carriers load the kernel driver.
 ONLY = {"kmd_sim/kmd.h": re.compile(r"^(kmd_sim/|umd/winsys/winsys_(direct|loopback|carrier))")}
-# The compute unit without a driver is for the tools that simulate: hw-run, umd-bench sim.
-ONLY_ROOM = {"tools/sim": re.compile(r"^tools/(sim/|hw-run|umd-bench/bench_sim)")}
+# The compute unit without a driver is for the tools that simulate, hw-run and umd-bench sim, and its test.
+ONLY_ROOM = {"tools/sim": re.compile(r"^(tools/(sim/|hw-run|umd-bench/bench_sim)|tests/unit/sim/)")}
 # Diagnosis code cannot read the fault plan: these must not include it.
 NO_FAULT_PLAN = re.compile(r"^kmd_sim/(watchdog|reset|irq|event)\.c$|^umd/error\.c$")
 DIAG_PUBLIC = {"umd/umd_status.h", "umd/umd_diag.h", "umd/umd_log.h"}

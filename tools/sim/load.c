@@ -20,6 +20,8 @@
 enum { PAGE_B = 4096, SEGMENTS_MAX = 64 };
 /* Segments further apart than this have memory of their own. */
 #define APART_B (1ull << 30)
+/* Code is decoded beforehand at most so far around the entry, at 28 bytes a byte; what lies beyond is decoded page by page. */
+#define CODE_MAX_B (16ull << 20)
 #define BAD(fmt_, ...) sim_fail(error_out, EXIT_ENVIRONMENT, fmt_, ##__VA_ARGS__)
 
 struct segment { uint64_t va, file_off, file_B, size_B; };
@@ -62,7 +64,10 @@ static bool add_segment(struct layout *l, size_t index, const GElf_Phdr *p, stru
 
     if (!p->p_memsz)
         return true;
-    if (p->p_filesz > p->p_memsz || p->p_offset > l->image_B || p->p_filesz > l->image_B - p->p_offset)
+    if (p->p_filesz > p->p_memsz)
+        return BAD("segment %zu has %" PRIu64 " bytes in the file and %" PRIu64 " in memory: it must not have fewer there", index,
+                   (uint64_t)p->p_filesz, (uint64_t)p->p_memsz);
+    if (p->p_offset > l->image_B || p->p_filesz > l->image_B - p->p_offset)
         return BAD("segment %zu has %" PRIu64 " bytes at %" PRIu64 ": the file ends before", index, (uint64_t)p->p_filesz, (uint64_t)p->p_offset);
     if (p->p_vaddr >= SIM_VA_END || p->p_memsz > SIM_VA_END - p->p_vaddr)
         return BAD("segment %zu at 0x%" PRIx64 " reaches 0x%llx, where the device's own apertures begin: link it lower", index,
@@ -98,13 +103,24 @@ static bool read_segments(struct layout *l, struct sim_error *error_out)
     return l->count || BAD("it has nothing to load");
 }
 
+/* What is filled now has to be there. What the program touches later is not known. */
+static bool check_memory(const struct sim *s, const struct layout *l, struct sim_error *error_out)
+{
+    uint64_t wanted_B = 0, free_B = sim_free_B(s);
+
+    for (uint32_t i = 0; i < l->count; i++)
+        wanted_B += l->segments[i].file_B;
+    return wanted_B <= free_B || BAD("its segments have %" PRIu64 " MiB, and %" PRIu64 " MiB of memory are free: run it where there is more",
+                                     wanted_B >> 20, free_B >> 20);
+}
+
 /* Memory by groups of segments that lie near each other; the first has ram_B at least where there is room. The stack is above all. */
 static bool map_memory(struct sim *s, const struct layout *l, uint64_t ram_B, struct sim_program *out, struct sim_error *error_out)
 {
     uint64_t top = 0;
 
     for (uint32_t i = 0, next; i < l->count; i = next) {
-        uint64_t low = page_down(l->segments[i].va), end = 0, limit = SIM_VA_END;
+        uint64_t low = page_down(l->segments[i].va), end = 0, limit = SIM_VA_END - SIM_STACK_B;
 
         for (next = i; next < l->count && (next == i || l->segments[next].va < end + APART_B); next++)
             if (l->segments[next].va + l->segments[next].size_B > end)
@@ -112,7 +128,7 @@ static bool map_memory(struct sim *s, const struct layout *l, uint64_t ram_B, st
         if (next < l->count)
             limit = page_down(l->segments[next].va);
         end = page_up(end);
-        if (i == 0 && end - low < ram_B)
+        if (i == 0 && end - low < ram_B && end < limit)
             end = ram_B > limit - low ? limit : low + page_up(ram_B);
         top = end;
         if (next == l->count && SIM_VA_END - end >= SIM_STACK_B)
@@ -128,18 +144,15 @@ static bool map_memory(struct sim *s, const struct layout *l, uint64_t ram_B, st
     return true;
 }
 
-static void fill(struct sim *s, uint32_t copies, const struct layout *l)
+static bool fill(struct sim *s, const struct layout *l, struct sim_error *error_out)
 {
-    for (uint32_t item = 0; item < copies; item++) {
-        for (uint32_t i = 0; i < l->count; i++) {
-            const struct segment *g = &l->segments[i];
-
-            memcpy(sim_host(s, item, g->va, g->size_B), l->image + g->file_off, g->file_B);
-        }
-    }
+    for (uint32_t i = 0; i < l->count; i++)
+        if (!sim_fill(s, l->segments[i].va, l->image + l->segments[i].file_off, l->segments[i].file_B, error_out))
+            return false;
+    return true;
 }
 
-static bool relocate_one(struct sim *s, uint32_t copies, uint64_t rela_va, struct sim_error *error_out)
+static bool relocate_one(struct sim *s, uint64_t rela_va, struct sim_error *error_out)
 {
     const void *from = sim_host(s, 0, rela_va, sizeof(Elf64_Rela));
     Elf64_Rela r;
@@ -149,18 +162,15 @@ static bool relocate_one(struct sim *s, uint32_t copies, uint64_t rela_va, struc
     memcpy(&r, from, sizeof(r));
     if (ELF64_R_TYPE(r.r_info) != R_RISCV_RELATIVE)
         return BAD("relocation of type %u at 0x%" PRIx64 ": link it with -static", (unsigned)ELF64_R_TYPE(r.r_info), (uint64_t)r.r_offset);
-    for (uint32_t item = 0; item < copies; item++) {
-        void *to = sim_host(s, item, r.r_offset, sizeof(r.r_addend));
-        if (!to)
-            return BAD("relocation of 0x%" PRIx64 ", which is not part of it", (uint64_t)r.r_offset);
-        memcpy(to, &r.r_addend, sizeof(r.r_addend));
-    }
-    return true;
+    if (!sim_host(s, 0, r.r_offset, sizeof(r.r_addend)))
+        return BAD("relocation of 0x%" PRIx64 ", which is not part of it", (uint64_t)r.r_offset);
+    return sim_fill(s, r.r_offset, &r.r_addend, sizeof(r.r_addend), error_out);
 }
 
-static bool relocate(struct sim *s, uint32_t copies, const struct layout *l, struct sim_error *error_out)
+/* Both tables of relocations: those of data, and those that a dynamic linker may put off. */
+static bool relocate(struct sim *s, const struct layout *l, struct sim_error *error_out)
 {
-    uint64_t rela = 0, rela_B = 0;
+    uint64_t table[2] = { 0 }, table_B[2] = { 0 };
 
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= l->dynamic_B; at += sizeof(Elf64_Dyn)) {
         Elf64_Dyn d;
@@ -169,29 +179,65 @@ static bool relocate(struct sim *s, uint32_t copies, const struct layout *l, str
             break;
         if (d.d_tag == DT_NEEDED)
             return BAD("it needs a shared library: link it with -static");
-        rela = d.d_tag == DT_RELA ? d.d_un.d_ptr : rela;
-        rela_B = d.d_tag == DT_RELASZ ? d.d_un.d_val : rela_B;
+        if (d.d_tag == DT_RELR)
+            return BAD("it has packed relocations: link it without -z pack-relative-relocs");
+        if (d.d_tag == DT_RELA || d.d_tag == DT_JMPREL)
+            table[d.d_tag == DT_JMPREL] = d.d_un.d_ptr;
+        if (d.d_tag == DT_RELASZ || d.d_tag == DT_PLTRELSZ)
+            table_B[d.d_tag == DT_PLTRELSZ] = d.d_un.d_val;
     }
-    for (uint64_t i = 0; i < rela_B / sizeof(Elf64_Rela); i++)
-        if (!relocate_one(s, copies, rela + i * sizeof(Elf64_Rela), error_out))
-            return false;
+    for (uint32_t t = 0; t < 2; t++)
+        for (uint64_t i = 0; i < table_B[t] / sizeof(Elf64_Rela); i++)
+            if (!relocate_one(s, table[t] + i * sizeof(Elf64_Rela), error_out))
+                return false;
     return true;
 }
 
-static bool load(struct sim *s, uint32_t copies, struct layout *l, uint64_t ram_B, struct sim_program *out, struct sim_error *error_out)
+/* Narrows [*begin, *end), a segment, to its sections that hold instructions, if these hold the entry: data need not be decoded. */
+static void narrow_to_sections(const struct layout *l, uint64_t *begin, uint64_t *end)
 {
-    if (!check_header(l, error_out) || !read_segments(l, error_out) || !map_memory(s, l, ram_B, out, error_out))
-        return false;
-    fill(s, copies, l);
-    if (l->head.e_type == ET_DYN && !relocate(s, copies, l, error_out))
-        return false;
+    uint64_t low = UINT64_MAX, high = 0;
+
+    for (Elf_Scn *scn = elf_nextscn(l->elf, NULL); scn; scn = elf_nextscn(l->elf, scn)) {
+        GElf_Shdr sh;
+
+        if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) || sh.sh_type == SHT_NOBITS || sh.sh_addr < *begin || sh.sh_addr >= *end ||
+            sh.sh_size > *end - sh.sh_addr)
+            continue;
+        low = sh.sh_addr < low ? sh.sh_addr : low;
+        high = sh.sh_addr + sh.sh_size > high ? sh.sh_addr + sh.sh_size : high;
+    }
+    if (l->head.e_entry >= low && l->head.e_entry < high) {
+        *begin = low;
+        *end = high;
+    }
+}
+
+/* The segment that holds the entry, or as much of it as is worth to be decoded as one. */
+static void find_code(const struct layout *l, struct sim_program *out)
+{
     out->entry = l->head.e_entry;
     for (uint32_t i = 0; i < l->count; i++) {
-        if (out->entry - l->segments[i].va < l->segments[i].file_B) {
-            out->code_va = l->segments[i].va & ~1ull;
-            out->code_B = l->segments[i].va + l->segments[i].file_B - out->code_va;
+        uint64_t begin = l->segments[i].va, end = begin + l->segments[i].file_B;
+
+        if (out->entry < begin || out->entry >= end)
+            continue;
+        narrow_to_sections(l, &begin, &end);
+        if (end - begin > CODE_MAX_B) {
+            begin = out->entry - begin > CODE_MAX_B / 2 ? out->entry - CODE_MAX_B / 2 : begin;
+            end = end - begin > CODE_MAX_B ? begin + CODE_MAX_B : end;
         }
+        out->code_va = begin & ~1ull;
+        out->code_B = end - out->code_va;
     }
+}
+
+static bool load(struct sim *s, struct layout *l, uint64_t ram_B, struct sim_program *out, struct sim_error *error_out)
+{
+    if (!check_header(l, error_out) || !read_segments(l, error_out) || !check_memory(s, l, error_out) || !map_memory(s, l, ram_B, out, error_out) ||
+        !fill(s, l, error_out) || (l->head.e_type == ET_DYN && !relocate(s, l, error_out)))
+        return false;
+    find_code(l, out);
     return true;
 }
 
@@ -199,7 +245,7 @@ bool sim_load(struct sim *s, const uint8_t *image, size_t size_B, uint64_t ram_B
 {
     struct layout l = { .image = image, .image_B = size_B };
     struct sim_program p = { 0 };
-    bool ok = load(s, sim_copies(s), &l, ram_B, &p, error_out);
+    bool ok = load(s, &l, ram_B, &p, error_out);
 
     elf_end(l.elf);
     if (ok)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <hw/petrel_pte.h>
 
@@ -16,13 +17,12 @@
 #include "sim.h"
 #include "umd-tool.h"
 
-void cu_exec_force_base(bool on); /* of the model's own headers, which nothing else of is needed */
-
 enum { RANGES_MAX = 64 };
 
 struct range {
     uint64_t va, size_B;
     uint8_t *host;              /* images beside each other, size_B each */
+    int fd;                     /* images: what each begins as, pages of which are copied when they are written; else -1 */
 };
 
 struct sim {
@@ -89,8 +89,6 @@ static uint8_t *map_host(uint64_t size_B)
 
 static bool array_create(struct sim *s, struct sim_error *error_out)
 {
-    hw_cu_array_destroy(s->cus);
-    s->cus = NULL;
     cu_exec_force_base(s->config.portable);
     umdStatus st = hw_cu_array_create(&s->cu, &s->cus);
     cu_exec_force_base(false);
@@ -103,16 +101,16 @@ static bool configure(struct sim *s, struct sim_error *error_out)
     struct hw_profile profile;
     uint32_t warps = (c->lanes + 31) / 32;
 
-    umdStatus st = hw_profile_load(NULL, &profile);
+    umdStatus st = hw_profile_load(c->profile, &profile);
     if (st < 0)
         return sim_fail(error_out, EXIT_ENVIRONMENT, "the device's figures cannot be had: %s", umdStatusString(st));
     s->cu = profile.cu;
     if (c->units)
         s->cu.cu_count = c->units;
-    if (s->cu.warps_per_cu < warps) {
+    if (s->cu.warps_per_cu < warps)
         s->cu.warps_per_cu = warps;
-        s->cu.regs_per_cu = 0;
-    }
+    if (s->cu.regs_per_cu < warps * 64)
+        s->cu.regs_per_cu = 0; /* as many as it takes */
     s->cu.functional = c->functional;
     s->cu.bare = c->bare;
     s->cu.on_exit = c->on_exit;
@@ -156,9 +154,32 @@ void sim_destroy(struct sim *s)
     hw_cu_array_destroy(s->cus);
     if (s->scratch)
         munmap(s->scratch, s->scratch_B);
-    for (uint32_t i = 0; i < s->range_count; i++)
+    for (uint32_t i = 0; i < s->range_count; i++) {
         munmap(s->ranges[i].host, s->ranges[i].size_B * sim_copies(s));
+        if (s->ranges[i].fd >= 0)
+            close(s->ranges[i].fd);
+    }
     free(s);
+}
+
+/* Copies of a file that has no name, beside each other: a page of a copy is memory of its own once it is written. */
+static bool map_copies(struct range *r, uint32_t copies)
+{
+    uint8_t *host = mmap(NULL, r->size_B * copies, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (host == MAP_FAILED)
+        return false;
+    r->fd = memfd_create("sim", MFD_CLOEXEC);
+    bool ok = r->fd >= 0 && ftruncate(r->fd, (off_t)r->size_B) == 0;
+    for (uint32_t i = 0; ok && i < copies; i++)
+        ok = mmap(host + i * r->size_B, r->size_B, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, r->fd, 0) != MAP_FAILED;
+    r->host = host;
+    if (ok)
+        return true;
+    munmap(host, r->size_B * copies);
+    if (r->fd >= 0)
+        close(r->fd);
+    return false;
 }
 
 bool sim_map(struct sim *s, uint64_t va, uint64_t size_B, struct sim_error *error_out)
@@ -169,12 +190,46 @@ bool sim_map(struct sim *s, uint64_t va, uint64_t size_B, struct sim_error *erro
     assert(va < SIM_VA_END && size_B <= SIM_VA_END - va);
     if (s->range_count == RANGES_MAX)
         return sim_fail(error_out, EXIT_ENVIRONMENT, "more than %d separate ranges of memory", RANGES_MAX);
-    if (size_B > SIZE_MAX / SIM_LANES_MAX / 2 || !(r->host = map_host(size_B * sim_copies(s))))
+    *r = (struct range){ .va = va, .size_B = size_B, .fd = -1 };
+    if (size_B > SIZE_MAX / SIM_LANES_MAX / 2 || !(s->config.images ? map_copies(r, sim_copies(s)) : (r->host = map_host(size_B)) != NULL))
         return sim_fail(error_out, EXIT_ENVIRONMENT, "no memory for %" PRIu64 " times %" PRIu64 " MiB at 0x%" PRIx64, (uint64_t)sim_copies(s), size_B >> 20, va);
-    r->va = va;
-    r->size_B = size_B;
     s->range_count++;
     return true;
+}
+
+bool sim_fill(struct sim *s, uint64_t va, const void *bytes, uint64_t size_B, struct sim_error *error_out)
+{
+    const struct range *r = range_of(s, va);
+
+    if (!size_B)
+        return true;
+    assert(r && size_B <= r->size_B - (va - r->va));
+    if (r->fd < 0)
+        memcpy(r->host + (va - r->va), bytes, size_B);
+    for (uint64_t done = 0; r->fd >= 0 && done < size_B;) {
+        ssize_t n = pwrite(r->fd, (const uint8_t *)bytes + done, size_B - done, (off_t)(va - r->va + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return sim_fail(error_out, EXIT_ENVIRONMENT, "no memory for %" PRIu64 " MiB at 0x%" PRIx64 ": %s", size_B >> 20, va, strerror(errno));
+        done += (uint64_t)n;
+    }
+    return true;
+}
+
+uint64_t sim_free_B(const struct sim *s)
+{
+    FILE *f = s->config.free_B ? NULL : fopen("/proc/meminfo", "re");
+    uint64_t KiB, free_B = s->config.free_B ? s->config.free_B : UINT64_MAX;
+    char line[128];
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %" SCNu64, &KiB) == 1)
+            free_B = KiB << 10;
+    if (f)
+        fclose(f);
+    return free_B;
 }
 
 void *sim_host(struct sim *s, uint32_t item, uint64_t va, uint64_t size_B)
@@ -189,14 +244,16 @@ void *sim_host(struct sim *s, uint32_t item, uint64_t va, uint64_t size_B)
 void sim_set_first(struct sim *s, uint32_t item)
 {
     assert(s->config.images && item < s->config.lanes);
+    for (uint32_t old = s->first ? s->first : 1; old < item; old++)
+        for (uint32_t i = 0; i < s->range_count; i++)
+            (void)madvise(s->ranges[i].host + old * s->ranges[i].size_B, s->ranges[i].size_B, MADV_DONTNEED);
     s->first = item;
     hw_cu_invalidate(s->cus);
 }
 
-bool sim_set_stack(struct sim *s, uint64_t stack_va, struct sim_error *error_out)
+void sim_set_stack(struct sim *s, uint64_t stack_va)
 {
-    s->cu.stack_va = stack_va;
-    return array_create(s, error_out);
+    hw_cu_set_stack(s->cus, stack_va);
 }
 
 bool sim_start(struct sim *s, const struct petrel_dispatch *d, struct hw_cu_fault *fault_out)

@@ -30,6 +30,8 @@ struct sim_config {
     bool portable;          /**< handlers that need nothing of the host's vector unit */
     uint32_t units;         /**< compute units; 0: the profile's */
     uint64_t private_B;     /**< private memory of a lane, a power of two; 0: none */
+    uint64_t free_B;        /**< memory that may be filled; 0: what the host says is free */
+    const char *profile;    /**< of the device: a path; NULL: its own */
     void (*on_exit)(void *observer, uint64_t item, uint64_t a0); /**< as in hw_cu_config */
     void (*on_trace)(void *observer, const struct hw_cu_trace *t);
     void *observer;
@@ -37,7 +39,6 @@ struct sim_config {
 #define SIM_LANES_MAX 1024u
 /** Addresses of programs end here; the device's own apertures lie above. */
 #define SIM_VA_END 0x700000000000ull
-#define SIM_RAM_B (128ull << 20)
 #define SIM_STACK_B (8ull << 20)
 
 bool sim_create(const struct sim_config *config, struct sim **sim_out, struct sim_error *error_out);
@@ -45,6 +46,10 @@ void sim_destroy(struct sim *s); /**< takes NULL */
 
 /** Zeroed memory, readable, writable and executable. va and size_B are multiples of 4 KiB. */
 bool sim_map(struct sim *s, uint64_t va, uint64_t size_B, struct sim_error *error_out);
+/** Writes into mapped memory, into each copy of it. Before the first launch. */
+bool sim_fill(struct sim *s, uint64_t va, const void *bytes, uint64_t size_B, struct sim_error *error_out);
+/** Memory that may be filled: config.free_B, or what the host can give without swapping. */
+uint64_t sim_free_B(const struct sim *s);
 /** Host address of [va, va + size_B) in the copy of work-item `item` (0 where all share one); NULL: not all of it is mapped. */
 void *sim_host(struct sim *s, uint32_t item, uint64_t va, uint64_t size_B);
 /** How many copies of memory there are. */
@@ -53,7 +58,7 @@ uint32_t sim_copies(const struct sim *s);
 /** What an ELF file became. */
 struct sim_program {
     uint64_t entry, stack_va;       /**< stack_va: 16-aligned, zeros above it */
-    uint64_t code_va, code_B;       /**< the segment that holds the entry */
+    uint64_t code_va, code_B;       /**< code around the entry, to be decoded as one */
 };
 /**
  * Maps and fills the segments of a statically linked RV64 file at the addresses that it says, at least ram_B of memory from the first
@@ -68,10 +73,10 @@ bool sim_start(struct sim *s, const struct petrel_dispatch *d, struct hw_cu_faul
 enum sim_state sim_run(struct sim *s, uint64_t cycles, struct hw_cu_fault *fault_out);
 void sim_stop(struct sim *s);
 void sim_counters(const struct sim *s, struct hw_cu_counters *counters_out);
-/** Images: work-item 0 of launches from now on has that of `item`. Code comes out of it, too. */
+/** Images: work-item 0 of launches from now on has that of `item`, code comes out of it, too. Those before are as filled again, but item 0's. */
 void sim_set_first(struct sim *s, uint32_t item);
 /** sp of launches from now on; 0: the top of a lane's private memory. */
-bool sim_set_stack(struct sim *s, uint64_t stack_va, struct sim_error *error_out);
+void sim_set_stack(struct sim *s, uint64_t stack_va);
 
 /** Text of an instruction at pc, of 16 bits where bits 1:0 are not 3. */
 void sim_disasm(uint32_t bits, uint64_t pc, char *out, size_t out_B);

@@ -79,23 +79,42 @@ bool sim_symbol(struct sim_symbols *y, const char *name, uint64_t *va_out)
     return w.found;
 }
 
-struct covering { uint64_t pc, start; bool function; struct sim_location *out; };
+enum { GLOBAL = 1, FUNCTION = 2, COVERS = 4 };
+struct covering { Elf *elf; uint64_t pc, start; unsigned rank; struct sim_location *out; };
 
-/* A function that covers the address, else the label closest before it: assembly has no functions. */
+static bool in_same_section(Elf *elf, const GElf_Sym *sym, uint64_t pc)
+{
+    Elf_Scn *scn = elf_getscn(elf, sym->st_shndx);
+    GElf_Shdr sh;
+
+    return scn && gelf_getshdr(scn, &sh) && pc - sh.sh_addr < sh.sh_size && sym->st_value - sh.sh_addr < sh.sh_size;
+}
+
+/*
+ * A function that covers the address, else the label closest before it in its section: assembly has no functions. Of several at one
+ * address a function goes before a label, then a global before a local one, then the first.
+ */
 static bool covers(const GElf_Sym *sym, const char *name, void *arg)
 {
     struct covering *c = arg;
     unsigned type = GELF_ST_TYPE(sym->st_info);
-    bool function = type == STT_FUNC && c->pc - sym->st_value < sym->st_size;
+    unsigned rank = (type == STT_FUNC && c->pc - sym->st_value < sym->st_size ? COVERS : 0) + (type == STT_FUNC ? FUNCTION : 0) +
+                    (GELF_ST_BIND(sym->st_info) != STB_LOCAL ? GLOBAL : 0);
 
     if (sym->st_value > c->pc || sym->st_shndx >= SHN_LORESERVE || (type != STT_NOTYPE && type != STT_FUNC) || name[0] == '$' || strncmp(name, ".L", 2) == 0)
         return false;
-    if ((c->function && !function) || (!function && c->out->function[0] && sym->st_value < c->start))
+    if (c->out->function[0]) {
+        bool closer = sym->st_value > c->start || (sym->st_value == c->start && rank > c->rank);
+
+        if ((rank & COVERS) == (c->rank & COVERS) ? !closer : !(rank & COVERS))
+            return false;
+    }
+    if (!in_same_section(c->elf, sym, c->pc))
         return false;
     c->start = sym->st_value;
-    c->function = function;
+    c->rank = rank;
     snprintf(c->out->function, sizeof(c->out->function), "%s", name);
-    return function;
+    return false;
 }
 
 static void find_line(Dwarf *dwarf, uint64_t pc, struct sim_location *out)
@@ -118,7 +137,7 @@ static void find_line(Dwarf *dwarf, uint64_t pc, struct sim_location *out)
 
 void sim_locate(struct sim_symbols *y, uint64_t pc, struct sim_location *out)
 {
-    struct covering c = { .pc = pc, .out = out };
+    struct covering c = { .pc = pc, .out = out, .elf = y ? y->elf : NULL };
 
     *out = (struct sim_location){ 0 };
     if (!y)
