@@ -337,7 +337,7 @@ bool petrel_check_lost_quietly(struct petrel_device *dev);
 #define PETREL_RAISE(detail_out_, context_id_, cause_, code_, fmt_, ...)            \
     PETREL_RAISE_BY(UMD_FAIL_FROM(code_, cause_, fmt_, ##__VA_ARGS__), detail_out_, context_id_, code_)
 /** The same of less than the code usually is. */
-#define PETREL_RAISE_MILD(detail_out_, context_id_, cause_, severity_, code_, fmt_, ...) \
+#define PETREL_RAISE_SEVERITY(detail_out_, context_id_, cause_, severity_, code_, fmt_, ...) \
     PETREL_RAISE_BY(UMD_FAIL_SEVERITY(code_, severity_, cause_, fmt_, ##__VA_ARGS__), detail_out_, context_id_, code_)
 /** The same with the advice of this occurrence, of which the severity is a part. */
 #define PETREL_RAISE_ADVISED(detail_out_, context_id_, cause_, advice_, code_, fmt_, ...) \

@@ -234,7 +234,7 @@ static void dep_failed_locked(struct petrel_job *job, struct dma_fence *inner, s
     /* Follows from what an owner asked for: a context is destroyed queue by queue. */
     const bool asked = root && inner->error == -ECANCELED && root->record.advice.severity < UMD_SEVERITY_ERROR;
     const umdSeverity severity = asked ? UMD_SEVERITY_WARN : umdStatusAdvice(UMD_ERR_EXEC_CANCELLED).severity;
-    PETREL_RAISE_MILD(&record, job->context_id, root ? root->record.id : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
+    PETREL_RAISE_SEVERITY(&record, job->context_id, root ? root->record.id : (umdRecordId){0}, severity, UMD_ERR_EXEC_CANCELLED,
                       "queue=%" PRIu64 " job=%" PRIu64 " jobs=%u cmdbuf=%" PRIu64 " reason=dependency_failed root_job=%" PRIu64 " root_queue=%" PRIu64
                       " root_error=%d submit_ns=%" PRIu64 " start_ns=0 progress_ns=0", job->queue_id, job->id, queue->pending.count, job->cmdbuf_id,
                       root ? root->id : 0, root ? root->queue_id : 0, inner->error, job->submit_ns);

@@ -18,7 +18,7 @@ enum { PAGE_B = 4096, SEGMENTS_MAX = 16, ARGS_MAX_B = 4096, KERNELS_MAX = 4096 }
 /* Of e_flags: compressed instructions and the float ABI are what the device runs. */
 #define EF_KNOWN (EF_RISCV_RVC | EF_RISCV_FLOAT_ABI)
 
-#define BAD(fmt_, ...) UMD_FAIL(UMD_ERR_MODULE_FORMAT, fmt_, ##__VA_ARGS__)
+#define BAD_MODULE(fmt_, ...) UMD_FAIL(UMD_ERR_MODULE_FORMAT, fmt_, ##__VA_ARGS__)
 
 /* [off, off + n) lies in [0, size)? */
 static bool inside(uint64_t off, uint64_t n, uint64_t size)
@@ -31,21 +31,21 @@ static umdStatus check_header(const uint8_t *image, size_t size_B)
     const Elf64_Ehdr *e = (const Elf64_Ehdr *)(const void *)image;
 
     if (size_B < sizeof(*e) || memcmp(e->e_ident, ELFMAG, SELFMAG))
-        return BAD("reason=\"no ELF file\" size_B=%zu", size_B);
+        return BAD_MODULE("reason=\"no ELF file\" size_B=%zu", size_B);
     if (e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_ident[EI_DATA] != ELFDATA2LSB || e->e_ident[EI_VERSION] != EV_CURRENT)
-        return BAD("reason=\"no 64-bit little-endian file\" class=%u data=%u", e->e_ident[EI_CLASS], e->e_ident[EI_DATA]);
+        return BAD_MODULE("reason=\"no 64-bit little-endian file\" class=%u data=%u", e->e_ident[EI_CLASS], e->e_ident[EI_DATA]);
     if (e->e_machine != EM_RISCV)
         return UMD_FAIL(UMD_ERR_MODULE_ISA, "machine=%u expected=%u", e->e_machine, EM_RISCV);
     if (e->e_flags & ~(uint32_t)EF_KNOWN || (e->e_flags & EF_RISCV_FLOAT_ABI) == EF_RISCV_FLOAT_ABI_QUAD)
         return UMD_FAIL(UMD_ERR_MODULE_ISA, "flags=0x%x known=0x%x", e->e_flags, (unsigned)EF_KNOWN);
     if (e->e_type != ET_DYN || e->e_version != EV_CURRENT)
-        return BAD("reason=\"no position-independent executable\" type=%u", e->e_type);
+        return BAD_MODULE("reason=\"no position-independent executable\" type=%u", e->e_type);
     if (e->e_ehsize != sizeof(Elf64_Ehdr) || e->e_phentsize != sizeof(Elf64_Phdr) || e->e_shentsize != sizeof(Elf64_Shdr))
-        return BAD("reason=\"wrong table entry sizes\"");
+        return BAD_MODULE("reason=\"wrong table entry sizes\"");
     if (!e->e_phnum || e->e_phnum > SEGMENTS_MAX || e->e_phoff % 8 || !inside(e->e_phoff, (uint64_t)e->e_phnum * sizeof(Elf64_Phdr), size_B))
-        return BAD("reason=\"program headers out of bounds\" offset=%" PRIu64 " count=%u", (uint64_t)e->e_phoff, e->e_phnum);
+        return BAD_MODULE("reason=\"program headers out of bounds\" offset=%" PRIu64 " count=%u", (uint64_t)e->e_phoff, e->e_phnum);
     if (!e->e_shnum || e->e_shoff % 8 || !inside(e->e_shoff, (uint64_t)e->e_shnum * sizeof(Elf64_Shdr), size_B) || e->e_shstrndx >= e->e_shnum)
-        return BAD("reason=\"section headers out of bounds\" offset=%" PRIu64 " count=%u", (uint64_t)e->e_shoff, e->e_shnum);
+        return BAD_MODULE("reason=\"section headers out of bounds\" offset=%" PRIu64 " count=%u", (uint64_t)e->e_shoff, e->e_shnum);
     return UMD_SUCCESS;
 }
 
@@ -66,22 +66,22 @@ static umdStatus check_segments(const uint8_t *image, size_t size_B, uint64_t *e
     for (uint32_t i = 0; i < phdr_count(image); i++) {
         const Elf64_Phdr *p = phdr(image, i);
         if (p->p_type == PT_INTERP)
-            return BAD("reason=\"needs an interpreter\"");
+            return BAD_MODULE("reason=\"needs an interpreter\"");
         if (!inside(p->p_offset, p->p_filesz, size_B))
-            return BAD("reason=\"segment out of bounds\" segment=%u offset=%" PRIu64 " size_B=%" PRIu64 " file_B=%zu", i, (uint64_t)p->p_offset,
+            return BAD_MODULE("reason=\"segment out of bounds\" segment=%u offset=%" PRIu64 " size_B=%" PRIu64 " file_B=%zu", i, (uint64_t)p->p_offset,
                        (uint64_t)p->p_filesz, size_B);
         if (p->p_type != PT_LOAD)
             continue;
         if (p->p_filesz > p->p_memsz || !inside(p->p_vaddr, p->p_memsz, CODE_MAX_B) || p->p_vaddr < last)
-            return BAD("reason=\"segment layout\" segment=%u vaddr=0x%" PRIx64 " memory_B=%" PRIu64 " max_B=%u", i, (uint64_t)p->p_vaddr,
+            return BAD_MODULE("reason=\"segment layout\" segment=%u vaddr=0x%" PRIx64 " memory_B=%" PRIu64 " max_B=%u", i, (uint64_t)p->p_vaddr,
                        (uint64_t)p->p_memsz, CODE_MAX_B);
         if (p->p_flags & ~(uint32_t)(PF_R | PF_W | PF_X) || !p->p_flags)
-            return BAD("reason=\"segment rights\" segment=%u flags=0x%x", i, p->p_flags);
+            return BAD_MODULE("reason=\"segment rights\" segment=%u flags=0x%x", i, p->p_flags);
         last = p->p_vaddr + p->p_memsz;
         end = last > end ? last : end;
     }
     if (!end)
-        return BAD("reason=\"nothing to load\"");
+        return BAD_MODULE("reason=\"nothing to load\"");
     *end_out = end;
     return UMD_SUCCESS;
 }
@@ -96,7 +96,7 @@ static umdStatus check_tls(const uint8_t *image, struct umd_code *c)
         if (c->tls_B || p->p_filesz > p->p_memsz || p->p_memsz > PETREL_TLS_MAX_B || p->p_align > PETREL_TLS_ALIGN_MAX ||
             (p->p_align & (p->p_align - 1)) || (p->p_align && p->p_vaddr % p->p_align) || !inside(p->p_vaddr, p->p_filesz, c->size_B) ||
             (p->p_filesz && !(c->rights[p->p_vaddr / PAGE_B] & DRM_PETREL_BIND_READ)))
-            return BAD("reason=\"thread-local storage\" segment=%u vaddr=0x%" PRIx64 " memory_B=%" PRIu64 " max_B=%u align=%" PRIu64, i,
+            return BAD_MODULE("reason=\"thread-local storage\" segment=%u vaddr=0x%" PRIx64 " memory_B=%" PRIu64 " max_B=%u align=%" PRIu64, i,
                        (uint64_t)p->p_vaddr, (uint64_t)p->p_memsz, PETREL_TLS_MAX_B, (uint64_t)p->p_align);
         c->tls_at = p->p_vaddr;
         c->tls_file_B = p->p_filesz;
@@ -135,28 +135,28 @@ static umdStatus find_kernels(Elf *elf, size_t size_B, struct umd_code *c)
     bool found = false;
 
     if (elf_getshdrstrndx(elf, &names))
-        return BAD("reason=\"no section names\" libelf=\"%s\"", elf_errmsg(-1));
+        return BAD_MODULE("reason=\"no section names\" libelf=\"%s\"", elf_errmsg(-1));
     for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
         GElf_Shdr sh;
         if (!gelf_getshdr(scn, &sh))
-            return BAD("reason=\"section header\" libelf=\"%s\"", elf_errmsg(-1));
+            return BAD_MODULE("reason=\"section header\" libelf=\"%s\"", elf_errmsg(-1));
         if (sh.sh_type != SHT_NOBITS && !inside(sh.sh_offset, sh.sh_size, size_B))
-            return BAD("reason=\"section out of bounds\" section=%zu offset=%" PRIu64 " size_B=%" PRIu64, elf_ndxscn(scn), (uint64_t)sh.sh_offset,
+            return BAD_MODULE("reason=\"section out of bounds\" section=%zu offset=%" PRIu64 " size_B=%" PRIu64, elf_ndxscn(scn), (uint64_t)sh.sh_offset,
                        (uint64_t)sh.sh_size);
         const char *name = elf_strptr(elf, names, sh.sh_name);
         if (!name)
-            return BAD("reason=\"section name\" section=%zu", elf_ndxscn(scn));
+            return BAD_MODULE("reason=\"section name\" section=%zu", elf_ndxscn(scn));
         if (strcmp(name, PETREL_KERNEL_META_SECTION))
             continue;
         if (found || !(sh.sh_flags & SHF_ALLOC) || sh.sh_type == SHT_NOBITS || sh.sh_size % sizeof(struct petrel_kernel_meta) ||
             !inside(sh.sh_addr, sh.sh_size, c->size_B) || sh.sh_size / sizeof(struct petrel_kernel_meta) > KERNELS_MAX)
-            return BAD("reason=\"kernel table\" size_B=%" PRIu64 " entry_B=%zu", (uint64_t)sh.sh_size, sizeof(struct petrel_kernel_meta));
+            return BAD_MODULE("reason=\"kernel table\" size_B=%" PRIu64 " entry_B=%zu", (uint64_t)sh.sh_size, sizeof(struct petrel_kernel_meta));
         found = true;
         c->kernels_at = sh.sh_addr;
         c->kernel_count = (uint32_t)(sh.sh_size / sizeof(struct petrel_kernel_meta));
     }
     if (!c->kernel_count)
-        return BAD("reason=\"no kernels\" section=" PETREL_KERNEL_META_SECTION);
+        return BAD_MODULE("reason=\"no kernels\" section=" PETREL_KERNEL_META_SECTION);
     return UMD_SUCCESS;
 }
 
@@ -176,7 +176,7 @@ umdStatus umd_code_parse(const uint8_t *image, size_t size_B, struct umd_code *c
     if (st == UMD_SUCCESS) {
         elf_version(EV_CURRENT);
         elf = elf_memory((char *)(uintptr_t)image, size_B);
-        st = elf ? find_kernels(elf, size_B, &c) : BAD("reason=\"not read\" libelf=\"%s\"", elf_errmsg(-1));
+        st = elf ? find_kernels(elf, size_B, &c) : BAD_MODULE("reason=\"not read\" libelf=\"%s\"", elf_errmsg(-1));
         elf_end(elf);
     }
     if (st < 0) {
@@ -212,7 +212,7 @@ static umdStatus read_dynamic(const uint8_t *image, struct dynamic *d)
             case DT_RELA: d->rela = dyn.d_un.d_ptr; break;
             case DT_RELASZ: d->rela_B = dyn.d_un.d_val; break;
             case DT_RELAENT: d->rela_entry_B = dyn.d_un.d_val; break;
-            case DT_NEEDED: return BAD("reason=\"needs a shared library\"");
+            case DT_NEEDED: return BAD_MODULE("reason=\"needs a shared library\"");
             case DT_REL: case DT_JMPREL: case DT_PLTRELSZ: case DT_TEXTREL: case DT_RELR: d->other |= dyn.d_un.d_val != 0; break;
             default: break;
             }
@@ -231,15 +231,15 @@ umdStatus umd_code_relocate(const uint8_t *image, size_t size_B, struct umd_code
         return UMD_HOP(st);
     if (d.other || (d.rela_B && d.rela_entry_B != sizeof(Elf64_Rela)) || d.rela_B % sizeof(Elf64_Rela) ||
         !inside(d.rela, d.rela_B, code->size_B))
-        return BAD("reason=\"relocation table\" offset=0x%" PRIx64 " size_B=%" PRIu64, d.rela, d.rela_B);
+        return BAD_MODULE("reason=\"relocation table\" offset=0x%" PRIx64 " size_B=%" PRIu64, d.rela, d.rela_B);
     for (uint64_t at = 0; at < d.rela_B; at += sizeof(Elf64_Rela)) {
         Elf64_Rela r;
         memcpy(&r, code->memory + d.rela + at, sizeof(r));
         if (ELF64_R_TYPE(r.r_info) != R_RISCV_RELATIVE || ELF64_R_SYM(r.r_info))
-            return BAD("reason=\"relocation type\" index=%" PRIu64 " type=%u symbol=%u", at / sizeof(r), (unsigned)ELF64_R_TYPE(r.r_info),
+            return BAD_MODULE("reason=\"relocation type\" index=%" PRIu64 " type=%u symbol=%u", at / sizeof(r), (unsigned)ELF64_R_TYPE(r.r_info),
                        (unsigned)ELF64_R_SYM(r.r_info));
         if (!inside(r.r_offset, 8, code->size_B) || !code->rights[r.r_offset / PAGE_B] || (uint64_t)r.r_addend > code->size_B)
-            return BAD("reason=\"relocation out of bounds\" index=%" PRIu64 " offset=0x%" PRIx64 " addend=0x%" PRIx64, at / sizeof(r),
+            return BAD_MODULE("reason=\"relocation out of bounds\" index=%" PRIu64 " offset=0x%" PRIx64 " addend=0x%" PRIx64, at / sizeof(r),
                        (uint64_t)r.r_offset, (uint64_t)r.r_addend);
         uint64_t v = base + (uint64_t)r.r_addend;
         memcpy(code->memory + r.r_offset, &v, sizeof(v));

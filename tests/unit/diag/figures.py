@@ -8,7 +8,7 @@ import sys
 
 # Macro or function -> which argument is the format.
 CALLS = {"UMD_FAIL": 1, "UMD_FAIL_CAUSED": 1, "UMD_FAIL_ERRNO": 1, "UMD_FAIL_FROM": 2, "UMD_FAIL_SEVERITY": 3, "UMD_FAIL_ADVISED": 3, "UMD_FAIL_ADVISED_AT": 4,
-         "PETREL_RAISE": 4, "PETREL_RAISE_MILD": 5, "PETREL_RAISE_ADVISED": 5, "KMD_FIELD": 1, "BAD": 0,
+         "PETREL_RAISE": 4, "PETREL_RAISE_SEVERITY": 5, "PETREL_RAISE_ADVISED": 5, "KMD_FIELD": 1, "BAD_MODULE": 0,
          "umd_figures_append": 2, "add_figure": 1}
 CALL = re.compile(r"\b(" + "|".join(sorted(CALLS, key=len, reverse=True)) + r")\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')

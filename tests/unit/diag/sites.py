@@ -12,7 +12,7 @@ import sys
 FOLDERS = ("umd", "kmd_sim", "hw_model")
 KINDS = {
     "log": re.compile(r"\b(?:UMD_LOG|UMD_LIFECYCLE|UMD_RECORD_NOTE)\s*\("),
-    "raise": re.compile(r"\b(?:UMD_FAIL(?:_CAUSED|_ERRNO|_FROM|_MILD|_ADVISED|_ADVISED_AT)?|PETREL_RAISE(?:_MILD|_ADVISED)?|umd_alloc)\s*\("),
+    "raise": re.compile(r"\b(?:UMD_FAIL(?:_CAUSED|_ERRNO|_FROM|_SEVERITY|_ADVISED|_ADVISED_AT)?|PETREL_RAISE(?:_SEVERITY|_ADVISED)?|umd_alloc)\s*\("),
     "absorb": re.compile(r"\bUMD_ABSORB\s*\("),
 }
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:.*\\\n)*.*\n?", re.M)

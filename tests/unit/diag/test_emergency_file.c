@@ -181,7 +181,7 @@ static int run_orphan(void)
     if (fork() == 0) {
         (void)!write(STDERR_FILENO, "go\n", 3);
         (void)!read(STDIN_FILENO, &byte, 1);
-        return 0;
+        _exit(0); /* exit() looks for leaks under AddressSanitizer, behind a lock that another thread may have held at the fork */
     }
     kill(getpid(), SIGKILL);
     return 1;
