@@ -148,7 +148,7 @@ static uint32_t famo_result(struct cu_warp *w, unsigned op, uint32_t old, uint32
 const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u)
 {
     uint8_t *host[CU_LANES];
-    union cu_freg out = w->f[u->rd];
+    union cu_freg out;
     uint32_t in[CU_LANES];
 
     w->synchronises = true;

@@ -13,11 +13,6 @@ bool cu_csr_is_privileged(unsigned csr)
     return csr >> 8 & 3;
 }
 
-static uint64_t csr_value(unsigned kind, uint64_t old, uint64_t src)
-{
-    return kind == 1 ? src : kind == 2 ? old | src : old & ~src;
-}
-
 /* All read zero and ignore writes, but mepc, which each lane has for itself. */
 const struct cu_uop *cu_csr_privileged(struct cu_warp *w, const struct cu_uop *u)
 {
@@ -31,7 +26,7 @@ const struct cu_uop *cu_csr_privileged(struct cu_warp *w, const struct cu_uop *u
         uint64_t old = csr == CU_CSR_MEPC ? w->mepc[l] : 0;
 
         if (csr == CU_CSR_MEPC && writes)
-            w->mepc[l] = csr_value(kind, old, immediate ? u->rs1 : w->x[u->rs1].u[l]) & ~1ull;
+            w->mepc[l] = cu_csr_value(kind, old, immediate ? u->rs1 : w->x[u->rs1].u[l]) & ~1ull;
         w->x[u->rd].u[l] = old;
     }
     return u + u->step;

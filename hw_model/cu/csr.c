@@ -89,6 +89,11 @@ static void write_csr(struct cu_warp *w, unsigned csr, uint64_t v)
         w->frm = (uint32_t)v >> 5 & 7;
 }
 
+uint64_t cu_csr_value(unsigned kind, uint64_t old, uint64_t src)
+{
+    return kind == 1 ? src : kind == 2 ? old | src : old & ~src;
+}
+
 /* The rounding mode and flags are the warp's: the first active lane's value is written. */
 const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u)
 {
@@ -105,7 +110,7 @@ const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u)
         return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, lane, u->bits);
     now = old.u[lane];
     if (writes)
-        write_csr(w, csr, kind == 1 ? src : kind == 2 ? now | src : now & ~src);
+        write_csr(w, csr, cu_csr_value(kind, now, src));
     if (!w->partial) {
         w->x[u->rd] = old;
         return u + u->step;

@@ -288,6 +288,8 @@ static inline bool cu_resv_any(const struct hw_cu_array *a) { return __atomic_lo
 
 /* csr.c */
 const struct cu_uop *cu_csr(struct cu_warp *w, const struct cu_uop *u);
+/** What csrrw (kind 1), csrrs (2) and csrrc (3) write. */
+uint64_t cu_csr_value(unsigned kind, uint64_t old, uint64_t src);
 /** Host floating point flags since the last call go to the warp. */
 void cu_flags_collect(struct cu_warp *w);
 /* fpu.c: what host vectors cannot do as RISC-V wants it, a lane at a time */

@@ -13,6 +13,7 @@
 
 #include "cu_asm.h"
 #include "cu_fixture.h"
+#include "cu_priv.h"
 
 struct row { uint64_t va, value, pad[2]; }; /* of a lane; value: loaded, or to be stored */
 
@@ -265,6 +266,64 @@ static void test_fault_across(void **state)
     }
 }
 
+/*
+ * One lane's access reaches beyond the end of memory, the others' do not: that lane is named with the first address that is not there,
+ * and the instruction has done nothing at all, neither to registers nor to memory.
+ */
+static void check_fault_of_lane(const struct access *a, bool store, unsigned lane)
+{
+    const uint64_t bad_va = store ? FLAT_RO_VA : FLAT_VA + FLAT_B, first_va = bad_va - 33 * 64;
+    struct row rows[32];
+    struct launch l = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+    uint64_t f7[32];
+    uint32_t code[16];
+    unsigned n = put_prologue(code);
+
+    for (unsigned i = 0; i < 32; i++)
+        rows[i] = (struct row){ .va = i == lane ? bad_va - (a->size_B - 1) : first_va + 64 * i, .value = 0x3ff8000000000000 + i };
+    if (a->size_B == 1)
+        rows[lane].va = bad_va;
+    code[n++] = i_type(MATCH(ld), 7, 5, 8);
+    code[n++] = i_type(MATCH(fld), 7, 5, 8);
+    code[n++] = store ? s_type(cu_insns[a->op].match, 6, 7, 0) : i_type(cu_insns[a->op].match, 7, 6, 0);
+    code[n++] = i_type(MATCH(jalr), 0, 1, 0);
+    l.entry = fixture_code(f, code, n);
+    fixture_reset_data(f);
+    l.args = fixture_alloc(f, sizeof(rows));
+    memcpy(fixture_host(f, l.args), rows, sizeof(rows));
+    memset(fixture_host(f, first_va), 0x5a, 32 * 64);
+    struct outcome o = fixture_run(f, &l);
+    const struct cu_warp *w = &f->cus->cus[0].warps[0];
+
+    assert_int_equal(o.state, HW_CU_FAULTED);
+    assert_int_equal(o.fault.fault, store ? PETREL_FAULT_ACCESS : PETREL_FAULT_PAGE);
+    assert_int_equal(o.fault.va, bad_va);
+    assert_int_equal(o.fault.pc, l.entry + 4 * (n - 2));
+    assert_int_equal(PETREL_FAULT_INFO_LANE(o.fault.info), lane);
+    assert_int_equal(PETREL_FAULT_INFO_ACCESS(o.fault.info), store ? PETREL_ACCESS_WRITE : PETREL_ACCESS_READ);
+    cu_f64_read(w, 7, f7);
+    for (unsigned i = 0; i < 32; i++) {
+        assert_int_equal(w->x[7].u[i], rows[i].value);
+        assert_int_equal(f7[i], rows[i].value);
+    }
+    for (unsigned i = 0; i < 32 * 64; i++)
+        assert_int_equal(*byte_at(first_va + i), 0x5a);
+}
+
+static void test_fault_of_lane(void **state)
+{
+    (void)state;
+    for (unsigned h = 0; h < 4; h++) {
+        f = &fixtures[h];
+        for (unsigned lane = 0; lane < 32; lane += lane ? 18 : 13) {
+            for (unsigned i = 0; i < COUNT(loads); i++)
+                check_fault_of_lane(&loads[i], false, lane);
+            for (unsigned i = 0; i < COUNT(stores); i++)
+                check_fault_of_lane(&stores[i], true, lane);
+        }
+    }
+}
+
 /* ---- fence.i ---- */
 
 /* An instruction that has run is written over: behind fence.i the new one runs, in this very slice. */
@@ -352,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads), cmocka_unit_test(test_stores), cmocka_unit_test(test_apertures), cmocka_unit_test(test_fault_across),
+        cmocka_unit_test(test_fault_of_lane),
         cmocka_unit_test(test_written_code), cmocka_unit_test(test_fence_i_keeps_meeting_points),
     };
 
