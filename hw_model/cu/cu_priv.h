@@ -177,7 +177,9 @@ struct hw_cu_array {
     struct umd_mutex resv_lock;   /**< rank 72; taken with host threads only */
     uint32_t resv_filter[1u << CU_RESV_FILTER_BITS]; /**< how many by place of their bytes, see resv.c */
     uint32_t lat[CU_LAT_COUNT];
-    const cu_handler (*handlers)[2];
+    const struct cu_exec *exec;
+    const cu_handler (*handlers)[2]; /**< exec's */
+    bool base;                    /**< portable handlers only */
     struct hw_cu *cus;
     void *warps_mem;
     struct cu_tags l2;
@@ -204,9 +206,13 @@ struct hw_cu_array {
 /* Return address of a kernel; never translated. */
 #define CU_RETURN_VA (PETREL_LOCAL_END - 4096u)
 
-/* exec_base.c, exec_avx512.c: by enum cu_op, with CU_OP_ILLEGAL last. */
-extern const cu_handler cu_exec_base[CU_OP_COUNT + 1][2];
-extern const cu_handler cu_exec_avx512[CU_OP_COUNT + 1][2];
+/* exec_base*.c, exec_avx512*.c: what is compiled for a host. handlers: by enum cu_op, with CU_OP_ILLEGAL last. */
+struct cu_exec {
+    cu_handler handlers[CU_OP_COUNT + 1][2];
+    void (*warp_start)(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now);
+};
+/* Without and with timing: what does not time looks at no tags. */
+extern const struct cu_exec cu_exec_base, cu_exec_base_timed, cu_exec_avx512, cu_exec_avx512_timed;
 
 /* code.c */
 /** Micro-op at va, analysed and ready to run; NULL: faulted, with the fault raised on w (va, EXEC). */
@@ -328,7 +334,6 @@ const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_
 void cu_group_barrier_check(struct cu_group *g, uint64_t now);
 
 /* warp.c */
-void cu_warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now);
 void cu_warp_set_mask(struct cu_warp *w, uint32_t mask);
 /**
  * Books what was issued since the last call. An instruction takes one of fuel before its handler runs; a handler that carries out

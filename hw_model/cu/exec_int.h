@@ -91,10 +91,30 @@ INLINE int64_t lane_value(unsigned op, int64_t a, int64_t b)
     }
 }
 
+#if CU_EXEC_AVX512
+/* 32-bit division by doubles, which hold operands and quotients exactly; no host flag is raised. */
+INLINE v8 divide_words(unsigned op, v8 a, v8 b)
+{
+    bool is_signed = op == CU_OP_divw || op == CU_OP_remw, quotient = op == CU_OP_divw || op == CU_OP_divuw;
+    v8 x = is_signed ? word(a) : a & 0xffffffff, y = is_signed ? word(b) : b & 0xffffffff, zero = (v8)(y == 0);
+    __m512d q = _mm512_div_round_pd(_mm512_cvtepi64_pd((__m512i)x), _mm512_cvtepi64_pd((__m512i)(y - zero)), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    v8 n = (v8)_mm512_cvtt_roundpd_epi64(q, _MM_FROUND_NO_EXC);
+
+    return word(quotient ? n | zero : x - (v8)((u8v)n * (u8v)(y & ~zero)));
+}
+#endif
+
 INLINE const struct cu_uop *lane(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
     union cu_xreg r;
 
+#if CU_EXEC_AVX512
+    if (op == CU_OP_divw || op == CU_OP_divuw || op == CU_OP_remw || op == CU_OP_remuw) {
+        EACH_V8(k)
+            put_x(w, u->rd, k, divide_words(op, w->x[u->rs1].v[k], w->x[u->rs2].v[k]), partial);
+        return next_of(u);
+    }
+#endif
     for (unsigned l = 0; l < CU_LANES; l++)
         r.i[l] = lane_value(op, w->x[u->rs1].i[l], w->x[u->rs2].i[l]);
     put_lanes(w, u->rd, &r, partial);

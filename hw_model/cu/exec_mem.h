@@ -3,6 +3,16 @@
 #ifndef HW_CU_EXEC_MEM_H
 #define HW_CU_EXEC_MEM_H
 
+INLINE uint32_t access_time(struct cu_warp *w, uint64_t first, uint64_t last, bool write, bool system)
+{
+    return CU_EXEC_TIMED ? cu_mem_time(w, first, last, write, system) : 0;
+}
+
+INLINE uint32_t access_time_lanes(struct cu_warp *w, const uint64_t *va, bool write)
+{
+    return CU_EXEC_TIMED ? cu_mem_time_lanes(w, va, write) : 0;
+}
+
 /* A run of bytes that one lookup covers. */
 struct run {
     uint64_t va, size_B;
@@ -141,51 +151,153 @@ INLINE v8 load_eight(unsigned op, const uint8_t *p, unsigned k)
 
 INLINE void load_done(struct cu_warp *w, const struct cu_uop *u, uint32_t cycles)
 {
-    w->ready[u->d] = w->now + cycles;
+    if (CU_EXEC_TIMED)
+        w->ready[u->d] = w->now + cycles;
 }
 
-/* Gather within a run, into 64-bit values extended as op says. Inactive lanes are not read. */
-INLINE void gather(struct cu_warp *w, unsigned op, const struct access *a, const struct run *r, bool partial, union cu_xreg *out)
+/* Gather of some lanes within a run, into 64-bit values extended as op says. Other lanes are not read. */
+INLINE void gather(unsigned op, const struct access *a, const struct run *r, uint32_t lanes, union cu_xreg *out)
 {
 #if CU_EXEC_AVX512
     if (access_size(op) >= 4) {
         EACH_V8(k) {
-            __m512i off = (__m512i)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va));
-            __mmask8 m = (__mmask8)(partial ? w->mask >> (8 * k) : 0xff);
+            __m512i off = (__m512i)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va)), was = (__m512i)out->v[k];
+            __mmask8 m = (__mmask8)(lanes >> (8 * k));
+            __m256i half;
 
-            if (access_size(op) == 8)
-                out->v[k] = (v8)_mm512_mask_i64gather_epi64(_mm512_setzero_si512(), m, off, r->host, 1);
-            else if (op == CU_OP_lw)
-                out->v[k] = (v8)_mm512_cvtepi32_epi64(_mm512_mask_i64gather_epi32(_mm256_setzero_si256(), m, off, r->host, 1));
-            else
-                out->v[k] = (v8)_mm512_cvtepu32_epi64(_mm512_mask_i64gather_epi32(_mm256_setzero_si256(), m, off, r->host, 1));
+            if (access_size(op) == 8) {
+                out->v[k] = (v8)_mm512_mask_i64gather_epi64(was, m, off, r->host, 1);
+                continue;
+            }
+            half = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), m, off, r->host, 1);
+            out->v[k] = (v8)(op == CU_OP_lw ? _mm512_mask_cvtepi32_epi64(was, m, half) : _mm512_mask_cvtepu32_epi64(was, m, half));
         }
         return;
     }
 #endif
-    for (uint32_t m = partial ? w->mask : CU_ALL; m; m &= m - 1) {
+    for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned l = cu_first_lane(m);
 
         out->i[l] = load_one(op, r->host + (a->va.u[l] - r->va));
     }
 }
 
+/* Lanes whose access lies in the run whole. */
+INLINE uint32_t lanes_in_run(const struct access *a, const struct run *r, unsigned size_B)
+{
+    uint32_t in = 0;
+
+    EACH_V8(k)
+        in |= sign_bits8((v8)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va) <= (u8v)splat((int64_t)(r->size_B - size_B)))) << (8 * k);
+    return in;
+}
+
+/* Gather over several runs, one after the other. False: some lane's access needs the long way. */
+INLINE bool gather_runs(struct cu_warp *w, unsigned op, bool partial, const struct access *a, union cu_xreg *out)
+{
+    uint32_t left = partial ? w->mask : CU_ALL;
+
+    while (left) {
+        unsigned l = cu_first_lane(left);
+        struct run r = run_at(w, a->va.u[l], PETREL_PTE_READ);
+        uint32_t in = r.size_B < access_size(op) ? 0 : lanes_in_run(a, &r, access_size(op)) & left;
+
+        if (!(in >> l & 1) || r.system)
+            return false;
+        gather(op, a, &r, in, out);
+        left &= ~in;
+    }
+    return true;
+}
+
+/*
+ * Lanes' private memory lies interleaved, so that the same place of all stacks is a row of 256 bytes. The row, where all lanes access the
+ * same place of their own, within its 8 bytes; else NULL.
+ */
+INLINE uint8_t *private_row(struct cu_warp *w, const struct access *a, unsigned size_B, bool partial)
+{
+    const struct hw_cu_config *c = &w->cu->array->config;
+    uint64_t place = (uint64_t)(w->cu->index * c->warps_per_cu + w->slot) * CU_LANES * c->private_B;
+    uint64_t base = a->base - (uint64_t)a->first * c->private_B, off = base - PETREL_PRIVATE_BASE - place;
+    v8 other = { 0 };
+
+    if (LIKELY(a->base < PETREL_PRIVATE_BASE) || off >= c->private_B || off % 8 + size_B > 8 || !c->scratch)
+        return NULL;
+    EACH_V8(k) {
+        v8 d = a->va.v[k] ^ plus(splat((int64_t)base), (v8)((u8v)lane_numbers(k) * c->private_B));
+
+        other |= partial ? d & w->m64[k] : d;
+    }
+    return any_bit8(other) ? NULL : c->scratch + place + off / 8 * sizeof(union cu_xreg);
+}
+
+INLINE uint32_t row_time(const struct cu_warp *w)
+{
+    return w->cu->array->config.lat_l1 + w->active - 1;
+}
+
+/* Sign or zero extension of the low bytes, as op says. */
+INLINE v8 extend_eight(unsigned op, v8 v)
+{
+    switch (op) {
+    case CU_OP_lb: return (v8)((u8v)v << 56) >> 56;
+    case CU_OP_lh: return (v8)((u8v)v << 48) >> 48;
+    case CU_OP_lw: return (v8)((u8v)v << 32) >> 32;
+    default: return access_size(op) == 8 ? v : v & splat((int64_t)((1ull << (8 * access_size(op) % 64)) - 1));
+    }
+}
+
+INLINE bool load_private(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct access *a, union cu_xreg *out)
+{
+    const v8_mem *row = (const v8_mem *)private_row(w, a, access_size(op), partial);
+
+    if (!row)
+        return false;
+    EACH_V8(k)
+        out->v[k] = extend_eight(op, (v8)((u8v)row[k] >> (a->base % 8 * 8)));
+    load_done(w, u, row_time(w));
+    return true;
+}
+
+INLINE bool store_private(struct cu_warp *w, unsigned size_B, bool partial, const struct access *a, const uint64_t *values)
+{
+    v8_mem *row = (v8_mem *)private_row(w, a, size_B, partial);
+    unsigned shift = a->base % 8 * 8;
+    v8 bytes = splat((int64_t)((size_B == 8 ? UINT64_MAX : (1ull << (8 * size_B % 64)) - 1) << shift));
+
+    if (!row || UNLIKELY(w->cu->array->resv_live))
+        return false;
+    EACH_V8(k) {
+        v8 m = partial ? bytes & w->m64[k] : bytes;
+
+        row[k] = (row[k] & ~m) | ((v8)((u8v)((const v8_mem *)values)[k] << shift) & m);
+    }
+    return true;
+}
+
 /* Loads of any shape as 64-bit values in active lanes of *out. False: faulted. */
 INLINE bool load_any(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct access *a, union cu_xreg *out)
 {
-    struct run r = run_at(w, a->base, PETREL_PTE_READ);
+    struct run r;
 
+    if (load_private(w, u, op, partial, a, out))
+        return true;
+    r = run_at(w, a->base, PETREL_PTE_READ);
+    memset(out, 0, sizeof(*out));
     if (all_in_run(w, a, &r, access_size(op), partial)) {
-        gather(w, op, a, &r, partial, out);
-        load_done(w, u, r.system ? w->cu->array->config.lat_link : cu_mem_time_lanes(w, a->va.u, false));
+        gather(op, a, &r, partial ? w->mask : CU_ALL, out);
+        load_done(w, u, r.system ? w->cu->array->config.lat_link : access_time_lanes(w, a->va.u, false));
         return true;
     }
-    memset(out, 0, sizeof(*out));
+    if (gather_runs(w, op, partial, a, out)) {
+        load_done(w, u, access_time_lanes(w, a->va.u, false));
+        return true;
+    }
     if (!cu_mem_lanes(w, u, a->va.u, access_size(op), out->u, false))
         return false;
     for (unsigned l = 0; l < CU_LANES; l++)
         out->i[l] = extend(op, out->u[l]);
-    load_done(w, u, cu_mem_time_lanes(w, a->va.u, false));
+    load_done(w, u, access_time_lanes(w, a->va.u, false));
     return true;
 }
 
@@ -220,7 +332,7 @@ INLINE const struct cu_uop *load(struct cu_warp *w, const struct cu_uop *u, unsi
         for (uint32_t m = w->mask; m; m &= m - 1)
             w->x[u->rd].i[cu_first_lane(m)] = out.i[cu_first_lane(m)];
     }
-    load_done(w, u, cu_mem_time(w, a.base, a.base + span - 1, false, r.system));
+    load_done(w, u, access_time(w, a.base, a.base + span - 1, false, r.system));
     return next_of(u);
 }
 
@@ -269,7 +381,7 @@ INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, uns
         memcpy((uint8_t *)&f + a.first * size_B, p, (a.last - a.first + 1) * size_B);
     }
     put_f(w, u->rd, &f, single, partial);
-    load_done(w, u, cu_mem_time(w, a.base, a.base + span - 1, false, r.system));
+    load_done(w, u, access_time(w, a.base, a.base + span - 1, false, r.system));
     return next_of(u);
 }
 
@@ -280,6 +392,8 @@ INLINE const struct cu_uop *store_values(struct cu_warp *w, const struct cu_uop 
     struct run r = run_at(w, a->base, PETREL_PTE_WRITE);
     uint64_t span = (uint64_t)(a->last - a->first + 1) * size_B, data[CU_LANES];
 
+    if (store_private(w, size_B, partial, a, values))
+        return next_of(u);
     if (LIKELY(shape == SHAPE_CONTIGUOUS && run_holds(&r, a->base, span))) {
         uint8_t *p = r.host + (a->base - r.va);
 
@@ -289,7 +403,7 @@ INLINE const struct cu_uop *store_values(struct cu_warp *w, const struct cu_uop 
             store_one(size_B, p + (l - a->first) * size_B, values[l]);
         }
         stored(w, p, span);
-        cu_mem_time(w, a->base, a->base + span - 1, true, r.system);
+        access_time(w, a->base, a->base + span - 1, true, r.system);
         return next_of(u);
     }
     if (LIKELY(all_in_run(w, a, &r, size_B, partial))) {
@@ -304,7 +418,7 @@ INLINE const struct cu_uop *store_values(struct cu_warp *w, const struct cu_uop 
         if (!cu_mem_lanes(w, u, a->va.u, size_B, data, true))
             return NULL;
     }
-    cu_mem_time_lanes(w, a->va.u, true);
+    access_time_lanes(w, a->va.u, true);
     return next_of(u);
 }
 
@@ -327,7 +441,7 @@ INLINE const struct cu_uop *store(struct cu_warp *w, const struct cu_uop *u, uns
                     ((i8w_mem *)p)[k] = __builtin_convertvector(w->x[u->rs2].v[k], i8w);
             }
             stored(w, p, CU_LANES * size_B);
-            cu_mem_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
+            access_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
             return next_of(u);
         }
     }
@@ -349,7 +463,7 @@ INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, un
         if (LIKELY(run_holds(&r, a.base, CU_LANES * size_B))) {
             memcpy(r.host + (a.base - r.va), &w->f[u->rs2], CU_LANES * size_B);
             stored(w, r.host + (a.base - r.va), CU_LANES * size_B);
-            cu_mem_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
+            access_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
             return next_of(u);
         }
     }

@@ -39,9 +39,26 @@ INLINE const struct cu_uop *mret(struct cu_warp *w, const struct cu_uop *u, unsi
     return cu_mret(w, u);
 }
 
+/* What kernels read all the time is read here. */
 INLINE const struct cu_uop *csr(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    return cu_csr(w, u);
+    const struct petrel_dispatch *d = &w->cu->array->d;
+    uint64_t v;
+
+    if (op != CU_OP_csrrs || u->rs1)
+        return cu_csr(w, u);
+    switch (u->imm) {
+    case CU_CSR_LOCAL_ID_X:
+        put_lanes(w, u->rd, &w->lid[0], partial);
+        return next_of(u);
+    case CU_CSR_GROUP_ID_X: v = w->group->id[0]; break;
+    case CU_CSR_BLOCK_X: v = d->block[0]; break;
+    case CU_CSR_GRID_X: v = d->grid[0]; break;
+    default: return cu_csr(w, u);
+    }
+    EACH_V8(k)
+        put_x(w, u->rd, k, splat((int64_t)v), partial);
+    return next_of(u);
 }
 
 INLINE const struct cu_uop *illegal(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exec_table.h - wrappers of the handlers and their table, from rv64.def. CU_EXEC_TABLE names the table. */
+/* exec_table.h - wrappers of the handlers and their table, from rv64.def. CU_EXEC_NAME names the whole. */
 
 #define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_)                                      \
     static const struct cu_uop *full_##id_(struct cu_warp *w, const struct cu_uop *u)                   \
@@ -18,9 +18,9 @@ static const struct cu_uop *any_illegal(struct cu_warp *w, const struct cu_uop *
     return illegal(w, u, CU_OP_ILLEGAL, true);
 }
 
-const cu_handler CU_EXEC_TABLE[CU_OP_COUNT + 1][2] = {
+const struct cu_exec CU_EXEC_NAME = { .warp_start = warp_start, .handlers = {
 #define RV(id_, mnemonic_, match_, mask_, format_, kind_, latency_) [CU_OP_##id_] = { full_##id_, part_##id_ },
 #include "rv64.def"
 #undef RV
     [CU_OP_ILLEGAL] = { any_illegal, any_illegal },
-};
+} };

@@ -35,7 +35,11 @@ static void pick_handlers(struct hw_cu_array *a)
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512vl");
 
-    a->handlers = wide && !force_base ? cu_exec_avx512 : cu_exec_base;
+    if (wide && !a->base)
+        a->exec = a->config.functional ? &cu_exec_avx512 : &cu_exec_avx512_timed;
+    else
+        a->exec = a->config.functional ? &cu_exec_base : &cu_exec_base_timed;
+    a->handlers = a->exec->handlers;
 }
 
 static uint32_t at_least_one(uint32_t v)
@@ -96,6 +100,7 @@ umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_arr
     a->config = *config;
     a->config.issue_per_cycle = at_least_one(config->issue_per_cycle);
     a->config.dram_B_per_clk = at_least_one(config->dram_B_per_clk);
+    a->base = force_base;
     pick_handlers(a);
     set_latencies(a);
     ok = (a->cus = umd_alloc(config->cu_count * sizeof(*a->cus))) &&
@@ -137,7 +142,12 @@ void hw_cu_set_scratch(struct hw_cu_array *cus, uint8_t *scratch, uint32_t priva
 
 void hw_cu_set_functional(struct hw_cu_array *cus, bool functional)
 {
+    if (cus->config.functional == functional)
+        return;
+    assert(cus->state != HW_CU_RUNNING && cus->state != HW_CU_HUNG);
     cus->config.functional = functional;
+    pick_handlers(cus);
+    cu_regions_drop(cus); /* micro-ops name handlers */
 }
 
 void hw_cu_set_stack(struct hw_cu_array *cus, uint64_t stack_va)
@@ -232,7 +242,7 @@ static bool group_launch(struct hw_cu *cu, uint64_t now)
         while (cu->warps[slot].used)
             slot++;
         g->warp[i] = &cu->warps[slot];
-        cu_warp_start(g->warp[i], g, i, lanes, now);
+        a->exec->warp_start(g->warp[i], g, i, lanes, now);
     }
     cu->group_count++;
     return true;
