@@ -107,6 +107,8 @@ static void raise_guilty_locked(struct petrel_ring *ring, struct petrel_job *job
         add_nearest(job, event->va, more, sizeof(more));
     } else if (fault == PETREL_FAULT_TRAP) {
         umd_figures_append(more, sizeof(more), "trap=%s", trap_name(event->fault_data));
+        if (event->fault_data == PETREL_TRAP_BARRIER && event->va)
+            umd_figures_append(more, sizeof(more), "other_pc=0x%" PRIx64, (uint64_t)event->va);
     } else if (fault == PETREL_FAULT_ILLEGAL && is_compiler_trap(event->fault_data)) {
         umd_figures_append(more, sizeof(more), "compiler_trap=1");
     }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hw/petrel_regs.h>
+
 #include "context.h"
 #include "module.h"
 #include "stream.h"
@@ -59,6 +61,7 @@ struct scene {
     const struct umd_stream *stream;   /* NULL: unknown */
     const struct umd_job *job;         /* NULL: unknown */
     const struct umd_location *at;     /* NULL: unknown */
+    const struct umd_location *other;  /* where the others wait, of a barrier that cannot be met; NULL: unknown, or there are none */
     const struct drm_petrel_event *event; /* NULL: from a fence */
 };
 
@@ -126,6 +129,8 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
         add_figure(d, "kernel=%s", sc->job->name);
     if (sc->at && sc->at->line)
         add_figure(d, "source=%s:%u", sc->at->file, sc->at->line);
+    if (sc->other && sc->other->line)
+        add_figure(d, "other_source=%s:%u", sc->other->file, sc->other->line);
     add_memory(d, sc);
     add_figure(d, "done=%s", done_about(d, sc->event)); /* before what may be left out for want of room */
     if (sc->at && sc->at->function[0])
@@ -149,6 +154,10 @@ static void complete(umdErrorDetail *d, const struct scene *sc)
     else
         return;
     add_text(d, text);
+    if (sc->other && sc->other->line) {
+        snprintf(text, sizeof(text), "Lanes wait there for others, which wait for them at %s:%u.", sc->other->file, sc->other->line);
+        add_text(d, text);
+    }
 }
 
 /* Adds the hop of this layer: through the record code, in a scope of its own. */
@@ -356,7 +365,7 @@ static void note_completed(const char *what, const umdErrorDetail *before, const
 /* ctx, stream: what the event is about, NULL where it is not known or not there any more. */
 static void handle_event(struct umd_device *dev, const struct drm_petrel_event *ev, struct umd_context *ctx, struct umd_stream *stream)
 {
-    struct umd_location at;
+    struct umd_location at, other;
     struct umd_job job;
     struct scene sc = { .ctx = ctx, .stream = stream, .event = ev };
     umdErrorDetail d = ev->record;
@@ -366,6 +375,8 @@ static void handle_event(struct umd_device *dev, const struct drm_petrel_event *
         sc.job = &job;
     if (ctx && ev->pc && umd_module_locate(ctx, ev->pc, &at))
         sc.at = &at;
+    if (ctx && d.code == UMD_ERR_HW_TRAP && ev->fault_data == PETREL_TRAP_BARRIER && ev->va && umd_module_locate(ctx, ev->va, &other))
+        sc.other = &other;
     complete(&d, &sc);
     add_hop(&d);
     note_completed(is_warning(ev) ? "warning" : "failure", &ev->record, &d, ev->job_id);

@@ -81,7 +81,6 @@ struct hw_cu_sabotage {
 struct hw_cu_fault {
     uint32_t fault;        /**< enum petrel_fault */
     uint64_t va, pc, info, wg, data; /**< as PETREL_RING_FAULT_* */
-    uint64_t other_pc;     /**< TRAP, a barrier that cannot be met: the other place; 0: there is none */
 };
 
 enum hw_cu_state { HW_CU_IDLE, HW_CU_RUNNING, HW_CU_DONE, HW_CU_FAULTED, HW_CU_HUNG };

@@ -387,10 +387,19 @@ void hw_cu_kill(struct hw_cu_array *cus)
 
 /* ---- Running ---- */
 
-/* All warps of the group stand, not all lanes have exited: nobody can come to the rescue. */
+/* The instruction that a path waits at; NULL: it does not wait. */
+static const struct cu_uop *waits_at(const struct cu_path *p)
+{
+    return p->state == CU_PATH_GROUP ? p->u : p->state == CU_PATH_BARRIER || p->state == CU_PATH_SYNC ? p->u - 2 : NULL;
+}
+
+/* All warps of the group stand, not all lanes have exited: nobody can come to the rescue. The fault names two places that differ. */
 static void check_stuck(struct cu_warp *w)
 {
     struct cu_group *g = w->group;
+    struct cu_warp *first = NULL;
+    struct cu_path *at = NULL, *p;
+    uint64_t other = 0;
 
     if (!g->live || w->cu->array->faulted)
         return;
@@ -398,19 +407,22 @@ static void check_stuck(struct cu_warp *w)
         if (g->warp[i]->u)
             return;
     for (uint32_t i = 0; i < g->warps; i++) {
-        struct cu_warp *other = g->warp[i];
-        struct cu_path *p;
+        CU_EACH_PATH(g->warp[i], p) {
+            uint64_t pc = waits_at(p) ? cu_pc(p->rg, waits_at(p)) : 0;
 
-        CU_EACH_PATH(other, p) {
-            if (p->state != CU_PATH_BARRIER && p->state != CU_PATH_SYNC && p->state != CU_PATH_GROUP)
-                continue;
-            other->rg = p->rg;
-            cu_fault(other, p->state == CU_PATH_GROUP ? p->u : p->u - 2, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, 0,
-                     cu_first_lane(p->mask), PETREL_TRAP_BARRIER);
-            return;
+            if (pc && !first) {
+                first = g->warp[i];
+                at = p;
+            }
+            if (pc && pc != cu_pc(at->rg, waits_at(at)))
+                other = pc;
         }
     }
-    assert(!"lanes wait for nothing");
+    assert(first && "lanes wait for nothing");
+    if (!first)
+        return;
+    first->rg = at->rg;
+    cu_fault(first, waits_at(at), PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, other, cu_first_lane(at->mask), PETREL_TRAP_BARRIER);
 }
 
 static void warp_run(struct cu_warp *w, uint64_t end)

@@ -52,7 +52,7 @@
 #define PETREL_RING_JOB       0x28u /* 64 RO: job id of the last SET_CONTEXT; a reset leaves it, so that the driver learns what had started */
 #define PETREL_RING_PREEMPT   0x30u /* 32 RW: write 1: probe, ask running work to stop at an instruction boundary. Reads 0 idle, 1 asked, 2 honoured (work is frozen; write 0: go on) */
 #define PETREL_RING_FAULT     0x34u /* 32 RO: enum petrel_fault of the stopped ring, 0: none */
-#define PETREL_RING_FAULT_VA  0x38u /* 64 RO: faulting address; for PACKET the packet's dword offset in its indirect buffer, or in the ring (free-running) */
+#define PETREL_RING_FAULT_VA  0x38u /* 64 RO: faulting address; for a barrier that cannot be met (TRAP) the other place where lanes wait, 0: all at one; for PACKET the packet's dword offset in its indirect buffer, or in the ring (free-running) */
 #define PETREL_RING_FAULT_PC  0x40u /* 64 RO: GPU virtual pc, 0 on a copy ring; also where work stands once PREEMPT was asked, honoured or not */
 #define PETREL_RING_FAULT_INFO 0x48u /* 64 RO: PETREL_FAULT_INFO_* fields */
 #define PETREL_RING_FAULT_WG  0x50u /* 64 RO: linear workgroup id */

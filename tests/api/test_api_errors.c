@@ -89,6 +89,8 @@ static void one_failure(struct fx *f, const struct failure *x)
     fx_assert_figure(x->code, x->figure, __FILE__, __LINE__);
     fx_assert_figure(x->code, "launch=1", __FILE__, __LINE__);
     fx_assert_figure(x->code, "done=", __FILE__, __LINE__);
+    if (strstr(x->figure, "barrier"))
+        fx_assert_figure(x->code, "other_source=api_kernels.c:", __FILE__, __LINE__);
     if (x->line)
         fx_assert_figure(x->code, "source=api_kernels.c:", __FILE__, __LINE__);
     assert_ok(umd_fault_plan_set(NULL));
