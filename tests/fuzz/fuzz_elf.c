@@ -28,7 +28,7 @@ bool sim_fail(struct sim_error *error_out, int status, const char *fmt, ...)
     return false;
 }
 
-uint32_t sim_copies(const struct sim *s) { (void)s; return 1; }
+uint64_t sim_free_B(const struct sim *s) { (void)s; return 1u << 30; }
 
 bool sim_map(struct sim *s, uint64_t va, uint64_t size_B, struct sim_error *error_out)
 {
@@ -52,6 +52,19 @@ void *sim_host(struct sim *s, uint32_t item, uint64_t va, uint64_t size_B)
         if (va - s->ranges[i].va < s->ranges[i].size_B && size_B <= s->ranges[i].size_B - (va - s->ranges[i].va))
             return s->ranges[i].host + (va - s->ranges[i].va);
     return NULL;
+}
+
+/* Only into memory that is there, whole. */
+bool sim_fill(struct sim *s, uint64_t va, const void *bytes, uint64_t size_B, struct sim_error *error_out)
+{
+    void *to = sim_host(s, 0, va, size_B);
+
+    (void)error_out;
+    if (size_B && !to)
+        __builtin_trap();
+    if (size_B)
+        memcpy(to, bytes, size_B);
+    return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
