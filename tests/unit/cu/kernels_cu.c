@@ -120,6 +120,65 @@ PETREL_KERNEL(lock_then_ballot, struct test_args)
     lock[2 + petrel_global_id(0)] = together;
 }
 
+/* However long the loop: the reduction is of all lanes. The loop's end may be a function's, too. */
+static NOINLINE uint32_t long_way(uint32_t x, uint32_t rounds, uint32_t last)
+{
+    for (uint32_t k = 0; k < rounds; k++) {
+        x = mix(x + k);
+        if (x == last)
+            return k;
+    }
+    return x;
+}
+
+PETREL_KERNEL(long_half, struct test_args)
+{
+    uint32_t i = petrel_lane(), x = i + 1;
+
+    if (i < 16)
+        *(volatile uint32_t *)(args->out + 4 * (64 + i)) = long_way(i, args->m, 0);
+    ((uint32_t *)args->out)[i] = (uint32_t)petrel_reduce_add_i64((int64_t)x);
+    ((uint32_t *)args->out)[32 + i] = petrel_ballot(1);
+}
+
+/* Each lane draws a number and is served in turn: the warp's order of paths must not matter. */
+PETREL_KERNEL(ticket_lock, struct test_args)
+{
+    volatile uint32_t *out = (volatile uint32_t *)args->out;
+
+    for (uint32_t k = 0; k < args->m; k++) {
+        uint32_t mine = petrel_atomic_add_u32((uint32_t *)args->out, 1);
+
+        while (out[1] != mine)
+            ;
+        out[2] = out[2] + 1;
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        out[1] = mine + 1;
+    }
+}
+
+/* The last warp of a workgroup sets what the others wait for, and waits for their answer. */
+PETREL_KERNEL(wait_for_warp, struct test_args)
+{
+    volatile uint32_t *out = (volatile uint32_t *)args->out + 8 * petrel_group_id(0);
+
+    if (petrel_warp() == 3) {
+        out[0] = 1;
+        while (out[1] != 96)
+            ;
+        out[2] = 1;
+    } else {
+        while (!out[0])
+            ;
+        petrel_atomic_add_u32((uint32_t *)out + 1, 1);
+        while (!out[2])
+            ;
+    }
+    petrel_barrier();
+    if (petrel_local_id(0) == 0)
+        out[3] = out[2] + 1;
+}
+
 PETREL_KERNEL(warp_ops, struct test_args)
 {
     uint32_t lane = petrel_lane(), v = lane * lane + 3;

@@ -116,11 +116,56 @@ static void test_convergence(void **state)
     fixture_destroy(&f);
 }
 
+static struct test_args *make_args(struct cu_fixture *f, uint32_t m, uint64_t *va_out)
+{
+    struct test_args *args;
+
+    fixture_reset_data(f);
+    *va_out = fixture_alloc(f, sizeof(*args));
+    args = fixture_host(f, *va_out);
+    args->m = m;
+    args->out = fixture_alloc(f, 4096);
+    return args;
+}
+
+/* Ageing gets everybody on, and tears no group apart at a warp-wide operation. */
+static void test_ageing(void **state)
+{
+    (void)state;
+    for (unsigned mode = 0; mode < 4; mode++) {
+        struct cu_fixture f;
+        uint64_t va;
+        const uint32_t *out;
+
+        fixture_create(&f, mode & 1, mode & 2);
+        fixture_load(&f, CU_KERNELS);
+        for (uint32_t rounds = 1; rounds <= 100000; rounds *= 10) {
+            out = fixture_host(&f, make_args(&f, rounds, &va)->out);
+            fixture_run_ok(&f, fixture_kernel(&f, "long_half"), 1, 32, 0, va);
+            for (unsigned l = 0; l < 32; l++) {
+                assert_int_equal(out[l], 32 * 33 / 2);
+                assert_int_equal(out[32 + l], UINT32_MAX);
+            }
+        }
+        out = fixture_host(&f, make_args(&f, 3, &va)->out);
+        fixture_run_ok(&f, fixture_kernel(&f, "ticket_lock"), 2, 64, 0, va);
+        assert_int_equal(out[0], 3 * 128);
+        assert_int_equal(out[1], 3 * 128);
+        assert_int_equal(out[2], 3 * 128);
+        out = fixture_host(&f, make_args(&f, 0, &va)->out);
+        fixture_run_ok(&f, fixture_kernel(&f, "wait_for_warp"), 4, 128, 0, va);
+        for (unsigned g = 0; g < 4; g++)
+            assert_int_equal(out[8 * g + 3], 2);
+        fixture_destroy(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_convergence),
+        cmocka_unit_test(test_ageing),
     };
 
     return cmocka_run_group_tests_name("cu-converge", tests, NULL, NULL);
