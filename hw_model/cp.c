@@ -180,8 +180,6 @@ static void cp_run_BARRIER(struct hw_ring *ring)
 static void cp_run_SET_CONTEXT(struct hw_ring *ring)
 {
     uint64_t root = cp_field64(ring, 1);
-
-    umd_record_set_context(cp_field64(ring, 7)); /* a job begins; device_slice puts the caller's back */
     if (root % PETREL_PAGE_SIZE != 0 || root >= ring->dev->vram.size_B || ring->packet[6] != 0) {
         cp_malformed(ring);
         return;
@@ -490,6 +488,8 @@ static void cp_step_fetch(struct hw_ring *ring)
             return;
     }
     const bool was_in_ib = ring->in_ib;
+    if (PETREL_PKT_OP(ring->packet[0]) == PETREL_OP_SET_CONTEXT)
+        umd_record_set_context(cp_field64(ring, 7)); /* a job begins, with this line; device_slice puts the caller's back */
     UMD_LOG(UMD_LOG_TRACE, "packet %s ring=%u at=%u ib=%d", op->name, ring->index, cp_packet_at(ring), was_in_ib);
     op->run(ring);
     const bool entered_ib = ring->in_ib && !was_in_ib;

@@ -34,29 +34,37 @@ static void region_clear(struct cu_region *rg)
         uop_forget(&rg->uops[i]);
 }
 
-/*
- * Warps stand in the code, before its next instruction or in the middle of functions: marks of meeting points stay (one too many
- * costs a look), and what had been analysed is analysed anew.
- */
-void cu_code_flush(struct hw_cu_array *a)
+static uint64_t touched_words(uint64_t va, uint64_t size_B)
 {
-    for (struct cu_region *rg = a->regions; rg; rg = rg->next) {
-        for (uint64_t i = 0; i < rg->size_B / 2; i++) {
-            uint8_t kept = rg->uops[i].flags & (CU_UOP_JOIN | CU_UOP_ENTRY);
+    return ((va + size_B - 1) / PETREL_PAGE_SIZE - va / PETREL_PAGE_SIZE) / 64 + 1;
+}
 
-            uop_forget(&rg->uops[i]);
-            rg->uops[i].flags = kept;
+void cu_region_touch(struct cu_region *rg, uint64_t index)
+{
+    const uint64_t page = (rg->va + 2 * index) / PETREL_PAGE_SIZE - rg->va / PETREL_PAGE_SIZE;
+
+    rg->touched[page / 64] |= 1ull << (page % 64);
+}
+
+bool cu_region_next_touched(const struct cu_region *rg, uint64_t *begin_io, uint64_t *end_out)
+{
+    const uint64_t first = rg->va / PETREL_PAGE_SIZE, pages = (rg->va + rg->size_B - 1) / PETREL_PAGE_SIZE - first + 1;
+
+    for (uint64_t page = (rg->va + 2 * *begin_io) / PETREL_PAGE_SIZE - first; *begin_io < rg->size_B / 2 && page < pages; page++) {
+        const uint64_t bits = rg->touched[page / 64] >> (page % 64), begin_va = (first + page) * PETREL_PAGE_SIZE;
+
+        if (!bits) {
+            page |= 63;
+            continue;
         }
+        if (!(bits & 1))
+            continue;
+        *begin_io = begin_va > rg->va ? (begin_va - rg->va) / 2 : 0;
+        *end_out = (begin_va + PETREL_PAGE_SIZE - rg->va) / 2;
+        *end_out = *end_out < rg->size_B / 2 ? *end_out : rg->size_B / 2;
+        return true;
     }
-    for (struct cu_region *rg = a->regions; rg; rg = rg->next) {
-        for (uint64_t i = 0; i < rg->size_B / 2; i++) {
-            if (!(rg->uops[i].flags & CU_UOP_ENTRY))
-                continue;
-            rg->uops[i].flags &= (uint8_t)~CU_UOP_ENTRY;
-            cu_converge_function(a, rg, (uint32_t)i);
-        }
-    }
-    a->flush_code = false;
+    return false;
 }
 
 /* NULL: no host memory. The record of that goes to the driver, by its number in the fault. */
@@ -97,16 +105,18 @@ static void clip(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t *va
 struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t va, uint64_t size_B)
 {
     struct cu_region *rg = region_find(a, root, at);
-    uint64_t end = va + ((size_B + 1) & ~1ull);
+    uint64_t end = va + ((size_B + 1) & ~1ull), uops_B;
 
     if (rg)
         return rg;
     clip(a, root, at, &va, &end);
     assert(at >= va && at < end);
-    rg = region_alloc(a, ((end - va) / 2 + CU_BEHIND_END) * sizeof(struct cu_uop) + UOP_ALIGN);
+    uops_B = ((end - va) / 2 + CU_BEHIND_END) * sizeof(struct cu_uop);
+    rg = region_alloc(a, uops_B + UOP_ALIGN + touched_words(va, end - va) * sizeof(uint64_t));
     if (!rg)
         return NULL;
     rg->uops = (struct cu_uop *)(((uintptr_t)rg->uops_mem + UOP_ALIGN - 1) & ~(uintptr_t)(UOP_ALIGN - 1));
+    rg->touched = (uint64_t *)((uint8_t *)rg->uops + uops_B);
     rg->root = root;
     rg->va = va;
     rg->size_B = end - va;
@@ -116,14 +126,19 @@ struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t a
     return rg;
 }
 
+static void region_free(struct cu_region *rg)
+{
+    umd_free(rg->uops_mem);
+    umd_free(rg);
+}
+
 void cu_regions_drop(struct hw_cu_array *a)
 {
     while (a->regions) {
         struct cu_region *rg = a->regions;
 
         a->regions = rg->next;
-        umd_free(rg->uops_mem);
-        umd_free(rg);
+        region_free(rg);
     }
     a->code = NULL;
 }
@@ -166,6 +181,7 @@ static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_u
     u->bits = bits;
     u->step = (lo & 3) == 3 ? 2 : 1;
     u->flags |= (uint8_t)(flags | CU_UOP_DECODED);
+    cu_region_touch(rg, (uint64_t)(u - rg->uops));
     u->reconv = reconv;
     if (u->op == CU_OP_jal || (u->op < CU_OP_COUNT && cu_insns[u->op].format == CU_FMT_B)) {
         uint64_t to = pc + (uint64_t)u->imm - rg->va;
@@ -177,6 +193,81 @@ static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_u
     u->lat = (uint16_t)(u->op < CU_OP_COUNT ? a->lat[cu_insns[u->op].latency] : 1);
     cu_uop_bind(a, u);
     return 0;
+}
+
+/* Is what memory holds another instruction than the one that was decoded? page: of its first halfword, as translated. */
+static bool is_stale(struct hw_cu_array *a, const struct cu_region *rg, const struct cu_uop *u, const struct hw_xlat *page)
+{
+    const uint64_t pc = cu_pc(rg, u);
+    uint16_t lo, hi = 0;
+
+    memcpy(&lo, page->host + (pc - page->page_va), 2);
+    if (lo != (uint16_t)u->bits)
+        return true;
+    if ((lo & 3) != 3)
+        return false;
+    if (pc % PETREL_PAGE_SIZE == PETREL_PAGE_SIZE - 2) {
+        if (fetch_half(a, rg->root, pc + 2, &hi))
+            return true;
+    } else {
+        memcpy(&hi, page->host + (pc + 2 - page->page_va), 2);
+    }
+    return hi != u->bits >> 16;
+}
+
+/* Forgets what is not so any more among micro-ops begin..end - 1, which lie in one page. Marks of meeting points stay: lanes may wait there. */
+static bool renew(struct hw_cu_array *a, struct cu_region *rg, uint64_t begin, uint64_t end)
+{
+    struct hw_xlat page;
+    const uint64_t va = rg->va + 2 * begin;
+    const bool gone = a->config.translate(a->config.translate_priv, rg->root, va, PETREL_ACCESS_EXEC, &page) || !(page.rights & PETREL_PTE_EXEC);
+    bool any = false;
+
+    for (struct cu_uop *u = rg->uops + begin; u < rg->uops + end; u++) {
+        if (!(u->flags & CU_UOP_DECODED) || (!gone && !is_stale(a, rg, u, &page)))
+            continue;
+        const uint8_t kept = u->flags & (CU_UOP_JOIN | CU_UOP_ENTRY);
+        uop_forget(u);
+        u->flags = kept;
+        any = true;
+    }
+    return any;
+}
+
+/* Code of other address spaces: no warp stands in it, and whether they are still there is not known here. */
+static void drop_others(struct hw_cu_array *a)
+{
+    struct cu_region **link = &a->regions;
+
+    while (*link) {
+        struct cu_region *rg = *link;
+
+        if (rg->root == a->root) {
+            link = &rg->next;
+            continue;
+        }
+        *link = rg->next;
+        region_free(rg);
+    }
+}
+
+/*
+ * Warps stand in the code, before its next instruction or in the middle of functions. What memory still holds stays decoded, so that
+ * this costs a look at what has been decoded, and new work only for what changed: functions of a region in which something did are
+ * analysed anew.
+ */
+void cu_code_flush(struct hw_cu_array *a)
+{
+    drop_others(a);
+    for (struct cu_region *rg = a->regions; rg; rg = rg->next) {
+        bool any = false;
+
+        for (uint64_t begin = 0, end; cu_region_next_touched(rg, &begin, &end); begin = end)
+            any |= renew(a, rg, begin, end);
+        if (any)
+            cu_converge_region(a, rg);
+    }
+    a->flush_code = false;
 }
 
 bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u)

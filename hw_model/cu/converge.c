@@ -39,6 +39,7 @@ static void push_call(struct graph *g, uint64_t pc)
 
     if (off < g->rg->size_B && !(g->rg->uops[off / 2].flags & CU_UOP_ENTRY) && g->call_count < g->rg->size_B / 2) {
         g->rg->uops[off / 2].flags |= CU_UOP_ENTRY;
+        cu_region_touch(g->rg, off / 2);
         g->calls[g->call_count++] = (uint32_t)(off / 2);
     }
 }
@@ -90,6 +91,9 @@ static void successors(struct graph *g, uint32_t i, uint32_t succ[2])
         return;
     case CU_OP_jalr:
         jalr_successors(g, u, next, succ);
+        return;
+    case CU_OP_mret:
+        succ[0] = TO_RETURN;
         return;
     case CU_OP_ebreak: case CU_OP_p_trap:
         return;
@@ -344,26 +348,61 @@ static void analyse_one(struct graph *g, uint32_t entry)
         g->node_of[g->index[n]] = UNSET;
 }
 
+/* The functions that were pushed, and those that they call. */
+static void analyse_pushed(struct graph *g)
+{
+    while (g->call_count)
+        analyse_one(g, g->calls[--g->call_count]);
+}
+
+static bool graph_open(struct graph *g)
+{
+    const uint64_t halves = g->rg->size_B / 2;
+
+    umd_record_scope_begin(); /* stepped: a caller's thread, whose record is none of this */
+    if (!graph_alloc(g, halves)) {
+        slower();
+        return false;
+    }
+    memset(g->node_of, 0xff, halves * sizeof(uint32_t));
+    return true;
+}
+
+static void graph_close(struct graph *g)
+{
+    umd_record_scope_end();
+    umd_free(g->node_of);
+    umd_free(g->index);
+    umd_free(g->succ);
+    umd_free(g->stack);
+    umd_free(g->calls);
+}
+
 void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t entry)
 {
-    uint64_t halves = rg->size_B / 2;
     struct graph g = { .a = a, .rg = rg };
 
-    if (entry >= halves || rg->uops[entry].flags & CU_UOP_ENTRY)
+    if (entry >= rg->size_B / 2 || rg->uops[entry].flags & CU_UOP_ENTRY)
         return;
-    umd_record_scope_begin(); /* stepped: a caller's thread, whose record is none of this */
-    if (graph_alloc(&g, halves)) {
-        memset(g.node_of, 0xff, halves * sizeof(uint32_t));
+    if (graph_open(&g)) {
         push_call(&g, rg->va + 2ull * entry);
-        while (g.call_count)
-            analyse_one(&g, g.calls[--g.call_count]);
-    } else {
-        slower();
+        analyse_pushed(&g);
     }
-    umd_record_scope_end();
-    umd_free(g.node_of);
-    umd_free(g.index);
-    umd_free(g.succ);
-    umd_free(g.stack);
-    umd_free(g.calls);
+    graph_close(&g);
+}
+
+void cu_converge_region(struct hw_cu_array *a, struct cu_region *rg)
+{
+    struct graph g = { .a = a, .rg = rg };
+
+    if (graph_open(&g)) {
+        for (uint64_t begin = 0, end; cu_region_next_touched(rg, &begin, &end); begin = end)
+            for (uint64_t i = begin; i < end; i++)
+                if (rg->uops[i].flags & CU_UOP_ENTRY) {
+                    rg->uops[i].flags &= (uint8_t)~CU_UOP_ENTRY;
+                    push_call(&g, rg->va + 2 * i);
+                }
+        analyse_pushed(&g);
+    }
+    graph_close(&g);
 }

@@ -76,6 +76,7 @@ struct cu_region {
     struct cu_region *next;
     uint64_t root, va, size_B;
     struct cu_uop *uops;     /**< one per halfword, and CU_BEHIND_END behind the end */
+    uint64_t *touched;       /**< a bit for each page of 4 KiB that has decoded micro-ops or entries; in uops_mem */
     void *uops_mem;
 };
 
@@ -223,11 +224,17 @@ void cu_regions_drop(struct hw_cu_array *a);
 /** All code is fetched, decoded and analysed anew, for all warps, from the next instruction on. */
 void cu_code_flush(struct hw_cu_array *a);
 /** Decodes the micro-op in place unless it is. Value: false when the code could not be read. */
+/** Micro-op `index` is one that cu_code_flush has to look at. */
+void cu_region_touch(struct cu_region *rg, uint64_t index);
+/** The first run of micro-ops of one page, from *begin_io on, that cu_region_touch has named; false: none is left. */
+bool cu_region_next_touched(const struct cu_region *rg, uint64_t *begin_io, uint64_t *end_out);
 bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u);
 void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u);
 const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u);
 /* converge.c */
+/** All functions of a region that have been analysed, once more: its code has changed. */
+void cu_converge_region(struct hw_cu_array *a, struct cu_region *rg);
 void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t entry);
 
 /* path.c */

@@ -364,6 +364,38 @@ static void test_written_code(void **state)
     }
 }
 
+/* fence.i costs what has changed: the other instruction stays decoded. A region that begins in the midst of a page, and reaches over several. */
+static void test_fence_i_forgets_what_changed(void **state)
+{
+    const uint64_t va = FLAT_CODE_VA + 100, far = FLAT_CODE_VA + 3 * PETREL_PAGE_SIZE + 8;
+    const uint32_t nop = MATCH(addi), entry[] = { MATCH(fence_i), i_type(MATCH(jalr), 0, 1, 0) };
+    struct launch l = { .entry = va, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+    struct cu_region *rg;
+
+    (void)state;
+    f = &fixtures[0];
+    fixture_code(f, &nop, 1);
+    f->code_B = 3 * PETREL_PAGE_SIZE + 100;
+    memcpy(fixture_host(f, va), entry, sizeof(entry));
+    memcpy(fixture_host(f, far), &nop, sizeof(nop));
+    assert_int_equal(fixture_run(f, &l).state, HW_CU_DONE);
+    for (rg = f->cus->regions; rg && va - rg->va >= rg->size_B; rg = rg->next)
+        ;
+    assert_non_null(rg);
+    struct cu_uop *first = rg->uops + (va - rg->va) / 2, *other = rg->uops + (far - rg->va) / 2;
+    assert_true(cu_uop_prepare(f->cus, rg, other));
+    cu_code_flush(f->cus);
+    assert_true(first->flags & CU_UOP_DECODED);
+    assert_true(other->flags & CU_UOP_DECODED);
+    *(uint16_t *)fixture_host(f, far + 2) ^= 0x10; /* its second half only */
+    cu_code_flush(f->cus);
+    assert_true(first->flags & CU_UOP_DECODED);
+    assert_true(first->flags & CU_UOP_ENTRY);
+    assert_false(other->flags & CU_UOP_DECODED);
+    assert_true(cu_uop_prepare(f->cus, rg, other));
+    assert_int_equal(other->bits, nop ^ 0x100000);
+}
+
 /* Lanes part in a function that only a run finds, some say fence.i, all meet: the places where lanes wait survive it. */
 static void test_fence_i_keeps_meeting_points(void **state)
 {
@@ -411,8 +443,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads), cmocka_unit_test(test_stores), cmocka_unit_test(test_apertures), cmocka_unit_test(test_fault_across),
-        cmocka_unit_test(test_fault_of_lane),
-        cmocka_unit_test(test_written_code), cmocka_unit_test(test_fence_i_keeps_meeting_points),
+        cmocka_unit_test(test_fault_of_lane), cmocka_unit_test(test_written_code), cmocka_unit_test(test_fence_i_forgets_what_changed),
+        cmocka_unit_test(test_fence_i_keeps_meeting_points),
     };
 
     return cmocka_run_group_tests_name("cu-mem", tests, setup, teardown);
