@@ -607,7 +607,7 @@ PY
 environment)
     { grep -rhoE '"(PETREL|UMD)_[A-Z_]+"' "$source/umd" "$source/kmd_sim" "$source/hw_model" "$source/tools" --include='*.c' --include='*.h' |
         tr -d '"' | grep -Ev '^UMD_(ERR|STATUS|UNKNOWN|SUCCESS)|_$'
-      grep -ohE 'PETREL_(CLANG|LLD|INCLUDE)' "$source/tools/petrel-cc"; } | grep -vx 'PETREL_VERSION' | sort -u >read
+      grep -ohE 'PETREL_(CLANG|LLD|INCLUDE|PICOLIBC|LIBGCC)' "$source/tools/petrel-cc"; } | grep -vx 'PETREL_VERSION' | sort -u >read
     grep -E '^\| ' "$source/docs/environment.md" | cut -d'|' -f2 | grep -oE '(PETREL|UMD)_[A-Z_]+' | sort -u >documented
     diff read documented >out 2>err || die "docs/environment.md (>) is not what the sources read (<)"
     "$train" --help >out
