@@ -59,8 +59,8 @@ static void await_told(struct umd_context *ctx)
     umd_mutex_lock(&ctx->lock);
     const bool wanted = ctx->callback && !in_callback;
     umd_mutex_unlock(&ctx->lock);
-    if (wanted)
-        umd_error_await_told(ctx);
+    if (wanted && (atomic_exchange(&ctx->told_early, false) || umd_device_is_lost(ctx->dev)))
+        umd_device_await_events(ctx->dev);
 }
 
 /* ---- Life ---- */

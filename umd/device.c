@@ -15,6 +15,7 @@
 UMD_LOG_MODULE("umd.device");
 
 enum { EVENT_WAIT_NS = 20000000, EVENTS_PER_READ = 2 };
+#define AWAIT_MAX_NS 5000000000u
 
 /* Reads and handles what is there. Value: as of read; 0 or less: nothing was. */
 static ssize_t read_events(struct umd_device *dev, struct drm_petrel_event *buf, uint64_t timeout_ns)
@@ -75,6 +76,20 @@ void umd_device_poll(struct umd_device *dev)
     while (read_events(dev, buf, 0) > 0)
         ;
     umd_record_scope_end();
+}
+
+void umd_device_await_events(struct umd_device *dev)
+{
+    const uint64_t until_ns = umd_sys()->mono_ns() + AWAIT_MAX_NS;
+    const bool lost = umd_device_is_lost(dev);
+
+    if (dev->stepped)
+        return;
+    umd_mutex_lock(&dev->state_lock);
+    const uint64_t enough = dev->events_drained + 2; /* the read under way may have looked before the event came */
+    while (dev->events_drained < enough && !(lost && dev->loss_told) && umd_sys()->mono_ns() < until_ns)
+        (void)umd_cond_wait(&dev->changed, &dev->state_lock, EVENT_WAIT_NS);
+    umd_mutex_unlock(&dev->state_lock);
 }
 
 /* For crash snapshots. */

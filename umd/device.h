@@ -56,6 +56,11 @@ bool umd_device_set_lost(struct umd_device *dev, const umdErrorDetail *detail);
 UMD_MUST_CHECK umdStatus umd_first_cause(uint64_t handle, enum umd_object_type type, umdErrorDetail *detail);
 /** Stepped mode: handles the events that have arrived; callbacks run inside. Threaded: the event thread does it. No lock held. */
 void umd_device_poll(struct umd_device *dev);
+/**
+ * Threaded: waits until the event thread has handled what had come by now, or all have heard of a loss. Bounded: it may be in the callback of
+ * another context, which waits for something that this caller holds. Not in a callback, which may run on that thread. No lock held.
+ */
+void umd_device_await_events(struct umd_device *dev);
 /** A Petrel ioctl; a loss that comes back is noted. */
 UMD_MUST_CHECK umdStatus umd_device_ioctl(struct umd_device *dev, unsigned long cmd, void *arg);
 void umd_device_account(struct umd_device *dev, int64_t delta_B);

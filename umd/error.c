@@ -338,20 +338,6 @@ static void tell_loss(struct umd_device *dev)
     umd_mutex_unlock(&dev->state_lock);
 }
 
-void umd_error_await_told(struct umd_context *ctx)
-{
-    struct umd_device *dev = ctx->dev;
-    const bool lost = umd_device_is_lost(dev);
-
-    if (dev->stepped || (!lost && !atomic_load(&ctx->told_early)))
-        return;
-    umd_mutex_lock(&dev->state_lock);
-    const uint64_t enough = dev->events_drained + 2; /* the read under way may have looked before the event came */
-    while (dev->events_drained < enough && !(lost && dev->loss_told))
-        (void)umd_cond_wait(&dev->changed, &dev->state_lock, UINT64_MAX);
-    umd_mutex_unlock(&dev->state_lock);
-}
-
 /* The record was logged where the failure was seen first; what was added to its figures since is told here, under its id. */
 static void note_completed(const char *what, const umdErrorDetail *before, const umdErrorDetail *d, uint64_t job_id)
 {

@@ -19,11 +19,6 @@ struct umd_stream;
 UMD_MUST_CHECK umdStatus umd_error_deliver(const umdErrorDetail *detail);
 /** An event of the device file: completes its record, marks what failed, calls back. No lock held. */
 void umd_error_event(struct umd_device *dev, const struct drm_petrel_event *event);
-/**
- * Threaded: a call may have told of a failure, or of the loss of the device, before its event came: waits until the event thread has handled
- * what had come by now, however slow this host is. Not in a callback, which may run on that thread. No lock held.
- */
-void umd_error_await_told(struct umd_context *ctx);
 /** A fence of the stream failed; its record is the thread's open one. Value: what the call returns. */
 UMD_MUST_CHECK umdStatus umd_error_fence(struct umd_stream *stream, const struct drm_petrel_wait *wait, umdStatus st, bool for_event);
 /** A wait failed, its record is the thread's open one, and the device is lost. Value: what the call returns. */

@@ -55,6 +55,31 @@ static bool resolved_jalr(const struct cu_region *rg, const struct cu_uop *u, ui
     return true;
 }
 
+/* Does a call of pc come back, as far as is known? */
+static bool call_returns(const struct graph *g, uint64_t pc)
+{
+    uint64_t off = pc - g->rg->va;
+
+    return off >= g->rg->size_B || !(g->rg->uops[off / 2].flags & CU_UOP_NO_RETURN);
+}
+
+/* What is bound to trap: nothing comes behind it. `unimp`, say, which is a write to a read-only register. */
+static bool traps(const struct hw_cu_array *a, const struct cu_uop *u)
+{
+    switch (u->op) {
+    case CU_OP_ILLEGAL: case CU_OP_ebreak: case CU_OP_p_trap:
+        return true;
+    case CU_OP_mret: case CU_OP_wfi:
+        return !a->config.bare;
+    case CU_OP_csrrw: case CU_OP_csrrwi:
+        return (unsigned)u->imm >> 10 == 3;
+    case CU_OP_csrrs: case CU_OP_csrrc: case CU_OP_csrrsi: case CU_OP_csrrci:
+        return (unsigned)u->imm >> 10 == 3 && u->rs1 != 0;
+    default:
+        return false;
+    }
+}
+
 static void jalr_successors(struct graph *g, const struct cu_uop *u, uint32_t next, uint32_t succ[2])
 {
     uint64_t pc;
@@ -63,7 +88,7 @@ static void jalr_successors(struct graph *g, const struct cu_uop *u, uint32_t ne
     if (known)
         push_call(g, pc);
     if (link)
-        succ[0] = next;
+        succ[0] = !known || call_returns(g, pc) ? next : UNSET;
     else
         succ[0] = TO_RETURN;
     if (!link && !known && u->rs1 != 1 && u->rs1 != 5)
@@ -75,16 +100,18 @@ static void successors(struct graph *g, uint32_t i, uint32_t succ[2])
 {
     struct cu_uop *u = &g->rg->uops[i];
     uint32_t next;
+    uint64_t to;
 
     succ[0] = succ[1] = UNSET;
-    if (!cu_uop_prepare(g->a, g->rg, u) || u->op == CU_OP_ILLEGAL)
+    if (!cu_uop_prepare(g->a, g->rg, u) || traps(g->a, u))
         return;
     next = i + u->step < g->rg->size_B / 2 ? i + u->step : TO_RETURN;
     switch (u->op) {
     case CU_OP_jal:
         if (u->rd != CU_REG_SINK) {
-            push_call(g, cu_pc(g->rg, u) + (uint64_t)u->imm);
-            succ[0] = next;
+            to = cu_pc(g->rg, u) + (uint64_t)u->imm;
+            push_call(g, to);
+            succ[0] = call_returns(g, to) ? next : UNSET;
         } else {
             succ[0] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)((int64_t)i + u->target);
         }
@@ -95,13 +122,34 @@ static void successors(struct graph *g, uint32_t i, uint32_t succ[2])
     case CU_OP_mret:
         succ[0] = TO_RETURN;
         return;
-    case CU_OP_ebreak: case CU_OP_p_trap:
+    case CU_OP_ecall: /* exits, or traps: see discover */
         return;
     default:
         succ[0] = next;
         if (cu_insns[u->op].format == CU_FMT_B)
             succ[1] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)((int64_t)i + u->target);
         return;
+    }
+}
+
+/*
+ * Gives the ways to the return the number of its node. A function that none leads to does not come back to who calls it; where
+ * it ends lanes by ecall, they meet there.
+ */
+static void number_return(struct graph *g, uint32_t entry)
+{
+    bool returns = false;
+
+    for (uint32_t n = 0; n < g->count; n++)
+        returns |= g->succ[n][0] == TO_RETURN || g->succ[n][1] == TO_RETURN;
+    if (!returns)
+        g->rg->uops[entry].flags |= CU_UOP_NO_RETURN;
+    for (uint32_t n = 0; n < g->count; n++) {
+        if (!returns && g->rg->uops[g->index[n]].op == CU_OP_ecall)
+            g->succ[n][0] = TO_RETURN;
+        for (unsigned s = 0; s < 2; s++)
+            if (g->succ[n][s] == TO_RETURN)
+                g->succ[n][s] = g->count;
     }
 }
 
@@ -126,10 +174,12 @@ static void discover(struct graph *g, uint32_t entry)
             g->succ[n][s] = g->node_of[i];
         }
     }
+}
+
+static void forget_nodes(struct graph *g)
+{
     for (uint32_t n = 0; n < g->count; n++)
-        for (unsigned s = 0; s < 2; s++)
-            if (g->succ[n][s] == TO_RETURN)
-                g->succ[n][s] = g->count;
+        g->node_of[g->index[n]] = UNSET;
 }
 
 /* Scratch of the post-dominator pass; count + 1 nodes, the last is the return. */
@@ -327,11 +377,12 @@ static bool graph_alloc(struct graph *g, uint64_t halves)
            (g->calls = umd_alloc(halves * sizeof(uint32_t)));
 }
 
-static void analyse_one(struct graph *g, uint32_t entry)
+/* Of the function that was discovered. */
+static void solve_and_publish(struct graph *g, uint32_t entry)
 {
     struct postdom p = { 0 };
 
-    discover(g, entry);
+    number_return(g, entry);
     if (g->count <= MAX_INSTRUCTIONS) {
         if (postdom_alloc(&p, g->count + 1)) {
             build_predecessors(g, &p);
@@ -344,15 +395,21 @@ static void analyse_one(struct graph *g, uint32_t entry)
         }
     }
     postdom_free(&p);
-    for (uint32_t n = 0; n < g->count; n++)
-        g->node_of[g->index[n]] = UNSET;
 }
 
-/* The functions that were pushed, and those that they call. */
+/* The functions that were pushed, and those that they call. Callees first: whether they come back says where the caller goes on. */
 static void analyse_pushed(struct graph *g)
 {
-    while (g->call_count)
-        analyse_one(g, g->calls[--g->call_count]);
+    while (g->call_count) {
+        const uint32_t pushed = g->call_count, entry = g->calls[pushed - 1];
+
+        discover(g, entry);
+        if (g->call_count == pushed) {
+            g->call_count--;
+            solve_and_publish(g, entry);
+        }
+        forget_nodes(g);
+    }
 }
 
 static bool graph_open(struct graph *g)
@@ -399,7 +456,7 @@ void cu_converge_region(struct hw_cu_array *a, struct cu_region *rg)
         for (uint64_t begin = 0, end; cu_region_next_touched(rg, &begin, &end); begin = end)
             for (uint64_t i = begin; i < end; i++)
                 if (rg->uops[i].flags & CU_UOP_ENTRY) {
-                    rg->uops[i].flags &= (uint8_t)~CU_UOP_ENTRY;
+                    rg->uops[i].flags &= (uint8_t)~(CU_UOP_ENTRY | CU_UOP_NO_RETURN);
                     push_call(&g, rg->va + 2 * i);
                 }
         analyse_pushed(&g);

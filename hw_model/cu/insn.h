@@ -124,6 +124,7 @@ enum cu_uop_flag {
     CU_UOP_DECODED = 8,
     CU_UOP_MEMORY = 16,
     CU_UOP_MERGE = 32,    /**< paths may meet here before the place where they must */
+    CU_UOP_NO_RETURN = 64, /**< the function that starts here has no way to its return */
 };
 
 /* Where a branch's paths meet again: index of a micro-op, or one of these. */

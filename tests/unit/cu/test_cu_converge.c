@@ -35,6 +35,51 @@ static struct cost run_cost(struct cu_fixture *f, uint64_t entry, uint32_t grid,
     return (struct cost){ after.warp_instr - before.warp_instr, after.lane_instr - before.lane_instr };
 }
 
+/*
+ * The first 16 lanes go through a loop that could end in a trap, in a function that does not come back, or in ecall, which none of them
+ * does: no such way keeps the lanes from meeting behind the loop.
+ */
+static void test_ends_are_no_ways(void **state)
+{
+    enum { ZERO, RA, T0 = 5, T1, T2, A0 = 10, A1, A2, A3, END = 14 };
+    const uint32_t unimp = 0xc0001073, nop = MATCH(addi), back = i_type(MATCH(jalr), ZERO, RA, 0);
+    const uint32_t ends[][4] = {
+        { unimp, nop, back },
+        { MATCH(ebreak), nop, back },
+        { MATCH(ecall), nop, j_type(MATCH(jal), ZERO, 0) },
+        { j_type(MATCH(jal), RA, 12), nop, back, unimp },
+        { j_type(MATCH(jal), RA, 12), nop, back, j_type(MATCH(jal), ZERO, 0) },
+        { j_type(MATCH(jal), RA, 12), nop, back, MATCH(ecall) },
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * sizeof(ends) / sizeof(ends[0]); i++) {
+        struct cu_fixture f;
+        uint32_t code[END + 4] = {
+            i_type(MATCH(csrrs), T0, ZERO, PETREL_CSR_LANE),
+            i_type(MATCH(sltiu), T1, T0, 16),
+            i_type(MATCH(addi), A2, ZERO, 100),
+            i_type(MATCH(addi), A3, ZERO, 1000),
+            b_type(MATCH(beq), T1, ZERO, 4 * (8 - 4)),
+            i_type(MATCH(addi), T2, T2, 1),
+            b_type(MATCH(blt), A3, T2, 4 * (END - 6)),
+            b_type(MATCH(blt), T2, A2, 4 * (5 - 7)),
+            i_type(MATCH(addi), A1, ZERO, 1),
+            r_type(MATCH(p_ballot), A1, A1, ZERO),
+            s_type(MATCH(sd), A0, A1, 0),
+            back, nop, nop,
+        };
+
+        memcpy(code + END, ends[i / 2], sizeof(ends[0]));
+        fixture_create(&f, i % 2, false);
+        const uint64_t entry = fixture_code(&f, code, sizeof(code) / sizeof(code[0])), args = fixture_alloc(&f, 8);
+        fixture_run_ok(&f, entry, 1, 32, 0, args);
+        if (*(const uint64_t *)fixture_host(&f, args) != 0xffffffff)
+            fail_msg("end %u: lanes 0x%llx are together", i / 2, (unsigned long long)*(const uint64_t *)fixture_host(&f, args));
+        fixture_destroy(&f);
+    }
+}
+
 /* First decodes, waits at a meeting point and the hand-over to another path are no instructions; instret agrees. */
 static void test_counts(void **state)
 {
@@ -163,7 +208,7 @@ static void test_ageing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_ends_are_no_ways), cmocka_unit_test(test_counts),
         cmocka_unit_test(test_convergence),
         cmocka_unit_test(test_ageing),
     };

@@ -31,7 +31,8 @@ static double argument(uint64_t *s)
 
     if (next(s) % 8 == 0)
         return special[next(s) % (sizeof(special) / sizeof(special[0]))];
-    return ldexp((double)(int64_t)(next(s) % 2000001) - 1000000, (int)(next(s) % 24) - 30);
+    const double mantissa = (double)(int64_t)(next(s) % 2000001) - 1000000;
+    return ldexp(mantissa, (int)(next(s) % 24) - 30); /* drawn one after the other: compilers choose the order of arguments */
 }
 
 static int64_t ordered(uint64_t bits, unsigned width)
