@@ -16,7 +16,8 @@
 
 UMD_LOG_MODULE("hw.cu.converge");
 
-#define MAX_INSTRUCTIONS 65536u
+#define MAX_INSTRUCTIONS 65536u   /* of a function */
+#define VISITS 64u                /* of each halfword of a region, by all functions of one analysis together: they may share what they lead to */
 #define UNSET UINT32_MAX
 
 struct graph {
@@ -27,7 +28,8 @@ struct graph {
     uint32_t (*succ)[2];    /* micro-op indices while discovering, then nodes; UNSET: none; count: the return */
     uint32_t *stack;        /* work list */
     uint32_t *calls;        /* entries seen, to be analysed */
-    uint32_t call_count, count, stack_count;
+    uint32_t call_count, count;
+    uint64_t visits_left;
     bool unresolved;
 };
 
@@ -156,11 +158,11 @@ static void number_return(struct graph *g, uint32_t entry)
 static void discover(struct graph *g, uint32_t entry)
 {
     g->count = 0;
-    g->stack_count = 0;
     g->unresolved = false;
     g->node_of[entry] = g->count;
     g->index[g->count++] = entry;
-    for (uint32_t n = 0; n < g->count; n++) {
+    for (uint32_t n = 0; n < g->count && g->visits_left && g->count <= MAX_INSTRUCTIONS; n++) {
+        g->visits_left--;
         successors(g, g->index[n], g->succ[n]);
         for (unsigned s = 0; s < 2; s++) {
             uint32_t i = g->succ[n][s];
@@ -311,29 +313,27 @@ static void publish(const struct graph *g, const struct postdom *p)
     }
 }
 
-/* Marks with `stamp` what can be reached from `from` without passing `end`. False: that is more work than `left` allows. */
-static bool reach(struct graph *g, uint32_t from, uint32_t end, uint32_t *mark, uint32_t stamp, uint32_t *left)
+/* Marks with `stamp`, and puts into the work list, what can be reached from `from` without passing `end`. 0: that is more than `left` allows. */
+static uint32_t reach(struct graph *g, uint32_t from, uint32_t end, uint32_t *mark, uint32_t stamp, uint32_t *left)
 {
-    uint32_t top = 0;
+    uint32_t count = 0;
 
-    g->stack[top++] = from;
+    g->stack[count++] = from;
     mark[from] = stamp;
-    while (top) {
-        uint32_t n = g->stack[--top];
-
+    for (uint32_t k = 0; k < count; k++) {
         if (!*left)
-            return false;
+            return 0;
         --*left;
-        for (unsigned s = 0; n < g->count && s < 2; s++) {
-            uint32_t to = g->succ[n][s];
+        for (unsigned s = 0; s < 2; s++) {
+            uint32_t to = g->succ[g->stack[k]][s];
 
             if (to == UNSET || to == end || to == g->count || mark[to] == stamp)
                 continue;
             mark[to] = stamp;
-            g->stack[top++] = to;
+            g->stack[count++] = to;
         }
     }
-    return true;
+    return count;
 }
 
 /*
@@ -343,26 +343,29 @@ static bool reach(struct graph *g, uint32_t from, uint32_t end, uint32_t *mark, 
  */
 static void publish_merges(struct graph *g, struct postdom *p)
 {
-    uint32_t left = g->count * 32u + 4096u, *one = p->number, *two = p->cursor;
+    const uint32_t room = g->count * 32u + 4096u, allowed = g->visits_left < room ? (uint32_t)g->visits_left : room;
+    uint32_t left = allowed, *one = p->number, *two = p->cursor;
 
     memset(one, 0xff, (g->count + 1) * sizeof(*one));
     memset(two, 0xff, (g->count + 1) * sizeof(*two));
     for (uint32_t n = 0; n < g->count; n++) {
-        uint32_t a = g->succ[n][0], b = g->succ[n][1], end = g->unresolved ? UNSET : p->idom[n];
+        uint32_t a = g->succ[n][0], b = g->succ[n][1], end = g->unresolved ? UNSET : p->idom[n], count;
 
         if (a == UNSET || b == UNSET || a == b || a == end || b == end || a == g->count || b == g->count)
             continue;
-        if (!reach(g, a, end, one, n, &left) || !reach(g, b, end, two, n, &left))
-            return;
-        for (uint32_t m = 0; m < g->count; m++) {
+        if (!reach(g, a, end, one, n, &left) || !(count = reach(g, b, end, two, n, &left)))
+            break;
+        for (uint32_t k = 0; k < count; k++) {
+            const uint32_t m = g->stack[k];
             struct cu_uop *u = &g->rg->uops[g->index[m]];
 
-            if (one[m] != n || two[m] != n || p->first[m + 1] - p->first[m] < 2 || u->flags & CU_UOP_MERGE)
+            if (one[m] != n || p->first[m + 1] - p->first[m] < 2 || u->flags & CU_UOP_MERGE)
                 continue;
             u->flags |= CU_UOP_MERGE;
             cu_uop_bind(g->a, u);
         }
     }
+    g->visits_left -= allowed - left;
 }
 
 static void slower(void)
@@ -383,16 +386,14 @@ static void solve_and_publish(struct graph *g, uint32_t entry)
     struct postdom p = { 0 };
 
     number_return(g, entry);
-    if (g->count <= MAX_INSTRUCTIONS) {
-        if (postdom_alloc(&p, g->count + 1)) {
-            build_predecessors(g, &p);
-            number_nodes(g, &p);
-            solve(g, &p);
-            publish(g, &p);
-            publish_merges(g, &p);
-        } else {
-            slower();
-        }
+    if (postdom_alloc(&p, g->count + 1)) {
+        build_predecessors(g, &p);
+        number_nodes(g, &p);
+        solve(g, &p);
+        publish(g, &p);
+        publish_merges(g, &p);
+    } else {
+        slower();
     }
     postdom_free(&p);
 }
@@ -404,9 +405,12 @@ static void analyse_pushed(struct graph *g)
         const uint32_t pushed = g->call_count, entry = g->calls[pushed - 1];
 
         discover(g, entry);
-        if (g->call_count == pushed) {
+        const bool whole = g->visits_left && g->count <= MAX_INSTRUCTIONS; /* else paths of this one go on by lowest address */
+        if (g->call_count == pushed || !whole) {
+            memmove(&g->calls[pushed - 1], &g->calls[pushed], (g->call_count - pushed) * sizeof(uint32_t));
             g->call_count--;
-            solve_and_publish(g, entry);
+            if (whole)
+                solve_and_publish(g, entry);
         }
         forget_nodes(g);
     }
@@ -422,6 +426,7 @@ static bool graph_open(struct graph *g)
         return false;
     }
     memset(g->node_of, 0xff, halves * sizeof(uint32_t));
+    g->visits_left = VISITS * (halves + PETREL_PAGE_SIZE);
     return true;
 }
 

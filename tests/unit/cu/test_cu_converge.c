@@ -80,6 +80,43 @@ static void test_ends_are_no_ways(void **state)
     }
 }
 
+/*
+ * Functions that fall one into the next share all that comes behind: looking at each as a whole would take as many looks at the last
+ * as there are functions. The start of a dispatch must not keep the host for that; what is not looked at is slower, and not wrong.
+ */
+static void test_shared_tails(void **state)
+{
+    enum { ZERO, RA, T0 = 5, T1, T2, A0 = 10, FUNCTIONS = 500, TAIL = 16000, CALLS = 3, BODIES = CALLS + FUNCTIONS + 4, COUNT = BODIES + FUNCTIONS + 3 * TAIL + 1 };
+    static uint32_t code[COUNT];
+    struct cu_fixture f;
+    uint32_t n = 0;
+
+    (void)state;
+    code[n++] = i_type(MATCH(addi), T2, RA, 0);
+    code[n++] = i_type(MATCH(csrrs), T0, ZERO, PETREL_CSR_LANE);
+    code[n++] = b_type(MATCH(beq), ZERO, ZERO, FUNCTIONS * 4); /* to the last call: what runs is one of them, what is seen are all */
+    for (uint32_t k = 0; k < FUNCTIONS; k++)
+        code[n++] = j_type(MATCH(jal), RA, (BODIES - CALLS) * 4);
+    code[n++] = r_type(MATCH(p_ballot), T1, T2, ZERO);
+    code[n++] = s_type(MATCH(sd), A0, T1, 0);
+    code[n++] = i_type(MATCH(addi), RA, T2, 0);
+    code[n++] = i_type(MATCH(jalr), ZERO, RA, 0);
+    for (uint32_t k = 0; k < FUNCTIONS; k++)
+        code[n++] = i_type(MATCH(addi), T1, T1, 1);
+    for (uint32_t k = 0; k < TAIL; k++) {
+        code[n++] = i_type(MATCH(andi), T1, T0, 1 << k % 5);
+        code[n++] = b_type(MATCH(beq), T1, ZERO, 8);
+        code[n++] = i_type(MATCH(addi), T0, T0, 1);
+    }
+    code[n++] = i_type(MATCH(jalr), ZERO, RA, 0);
+    assert_int_equal(n, COUNT);
+    fixture_create(&f, false, true);
+    const uint64_t entry = fixture_code(&f, code, n), args = fixture_alloc(&f, 8);
+    fixture_run_ok(&f, entry, 1, 32, 0, args);
+    assert_int_equal(*(const uint64_t *)fixture_host(&f, args), 0xffffffff);
+    fixture_destroy(&f);
+}
+
 /* First decodes, waits at a meeting point and the hand-over to another path are no instructions; instret agrees. */
 static void test_counts(void **state)
 {
@@ -208,7 +245,7 @@ static void test_ageing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_are_no_ways), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_ends_are_no_ways), cmocka_unit_test(test_shared_tails), cmocka_unit_test(test_counts),
         cmocka_unit_test(test_convergence),
         cmocka_unit_test(test_ageing),
     };
