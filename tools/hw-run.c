@@ -161,7 +161,7 @@ static const char *place_text(const struct run *r, uint64_t pc, char *out, size_
 
 static int say_trap(const struct run *r, const struct hw_cu_fault *f)
 {
-    char place[600], text[64], what[128] = "";
+    char place[600], other[600], text[64], what[640] = "";
     const char *name = NULL;
     uint32_t cause = cause_of(f, &name);
     unsigned item = r->first + PETREL_FAULT_INFO_LANE(f->info);
@@ -178,6 +178,8 @@ static int say_trap(const struct run *r, const struct hw_cu_fault *f)
         snprintf(what, sizeof(what), ": code %" PRIu64, f->data);
     else if (cause == CAUSE_ECALL)
         snprintf(what, sizeof(what), ": only exit (a7 = 93) is served");
+    else if (cause == CAUSE_BARRIER && f->va)
+        snprintf(what, sizeof(what), ": others wait at %s", place_text(r, f->va, other, sizeof(other)));
     else if (f->fault == PETREL_FAULT_PAGE)
         snprintf(what, sizeof(what), ": nothing is mapped at 0x%" PRIx64, f->va);
     else if (cause != CAUSE_ILLEGAL && f->fault != PETREL_FAULT_TRAP)
@@ -356,8 +358,9 @@ static const struct tool hw_run = {
             "\nExamples:\n"
             "  hw-run hello.elf\n"
             "  hw-run --lanes 32 --functional rv64ui-p-add\n"
-            "\nExit status: the program's (modulo 256); 128 + cause after a trap, which is told in a line with its place; 1 usage; 2 the\n"
-            "program could not be read, loaded or ended.\n",
+            "\nExit status: the program's (modulo 256); 128 + cause after a trap, which is told in a line with its place (causes of\n"
+            "RISC-V, 24 the trap instruction, 25 a barrier that cannot be met, with both places); 1 usage; 2 the program could not be\n"
+            "read, loaded or ended.\n",
 };
 
 const enum tool_env tool_env = TOOL_ENV_TAKE_FILES;

@@ -144,6 +144,22 @@ S
     li a0, 77
 here: .insn r 0x0b, 0, 2, zero, a0, zero
 S
+    # The first lane waits for its workgroup, the others for their warp: both places are told.
+    assemble barrier <<'S'
+.globl _start
+_start:
+    csrr t0, 0xccc
+    bnez t0, there
+here: .insn r 0x0b, 0, 0, zero, zero, zero      # p.barrier
+    j end
+there: .insn r 0x0b, 0, 3, zero, zero, zero     # p.wsync
+end: li a7, 93
+    li a0, 0
+    ecall
+S
+    run 153 --lanes 32 barrier.elf
+    says '^hw-run: barrier that cannot be met \(cause 25\) at 0x8[0-9a-f]+ <(here|there)\+0x0> barrier\.S:[57] lane [0-9]+: others wait at 0x8[0-9a-f]+ <(here|there)\+0x0> barrier\.S:[57]$'
+    run 0 barrier.elf
     # Code that is not there: the place is where it should be.
     printf '.globl _start\n_start: li a0, 0x1000\n jr a0\n' | assemble fetch
     run 129 fetch.elf; says '^hw-run: instruction access fault \(cause 1\) at 0x1000 lane 0: nothing is mapped at 0x1000$'
