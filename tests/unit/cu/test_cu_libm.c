@@ -45,11 +45,11 @@ static int64_t ordered(uint64_t bits, unsigned width)
 /* Both are NaN, or no more than `ulp` numbers apart. */
 static void check_close(const char *name, int64_t ulp, double x, double y, uint64_t got, uint64_t want, unsigned width, double g, double w)
 {
-    int64_t apart = ordered(got, width) - ordered(want, width);
+    int64_t apart;
 
     if (isnan(g) && isnan(w))
         return;
-    if (isnan(g) != isnan(w) || apart > ulp || apart < -ulp)
+    if (isnan(g) != isnan(w) || __builtin_sub_overflow(ordered(got, width), ordered(want, width), &apart) || apart > ulp || apart < -ulp)
         fail_msg("%s(%.17g, %.17g) is %.17g, on the host %.17g", name, x, y, g, w);
 }
 
