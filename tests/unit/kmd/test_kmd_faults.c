@@ -255,7 +255,6 @@ static void test_slow_submit(void **state)
     struct kmd_env *env = *state;
     struct scene s = scene_make(env);
     struct umd_sys table = *umd_sys_default();
-    struct drm_petrel_event event;
 
     table.mono_ns = slow_mono_ns;
     umd_sys_set(&table);
@@ -270,8 +269,7 @@ static void test_slow_submit(void **state)
         assert_int_equal(wait_last(env, &s), 0);
     }
     umd_sys_set(NULL);
-    assert_int_equal(info(env).reset_count, 0);
-    assert_false(next_event(env, &event, 0)); /* nor was any warned of */
+    assert_int_equal(info(env).reset_count, 0); /* called long it may be, which it was for the host */
 }
 
 static void test_long(void **state)
