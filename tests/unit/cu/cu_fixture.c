@@ -80,6 +80,24 @@ void fixture_destroy(struct cu_fixture *f)
     free(f->scratch);
 }
 
+struct cu_fixture fixture_ways[FIXTURE_WAYS];
+
+int fixture_ways_create(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < FIXTURE_WAYS; i++)
+        fixture_create(&fixture_ways[i], i & 1, i & 2);
+    return 0;
+}
+
+int fixture_ways_destroy(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < FIXTURE_WAYS; i++)
+        fixture_destroy(&fixture_ways[i]);
+    return 0;
+}
+
 void fixture_reset_data(struct cu_fixture *f)
 {
     f->data_next = FLAT_DATA_VA;

@@ -48,6 +48,11 @@ struct outcome {
 
 void fixture_create(struct cu_fixture *f, bool base_handlers, bool functional);
 void fixture_destroy(struct cu_fixture *f);
+/** All ways of running: widest handlers (0, 2) and portable ones (1, 3), timed (0, 1) and functional (2, 3). Set-up and teardown of a group of tests. */
+#define FIXTURE_WAYS 4u
+extern struct cu_fixture fixture_ways[FIXTURE_WAYS];
+int fixture_ways_create(void **state);
+int fixture_ways_destroy(void **state);
 /** Loads a code object at FLAT_CODE_VA. */
 void fixture_load(struct cu_fixture *f, const char *path);
 /** Puts instructions at FLAT_CODE_VA. Value: their address. */

@@ -17,24 +17,7 @@
 /* A lane's operands and results: two addresses, two operands. */
 struct row { uint64_t va, value, other_va, other, out, out2, pad[2]; };
 
-static struct cu_fixture fixtures[4]; /* widest handlers and portable ones, timed and functional */
 static struct cu_fixture *f;
-
-static int setup(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 4; i++)
-        fixture_create(&fixtures[i], i & 1, i & 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 4; i++)
-        fixture_destroy(&fixtures[i]);
-    return 0;
-}
 
 /* x5: the lane's row, x6 to x9 its first four words. */
 static unsigned put_prologue(uint32_t *code)
@@ -148,7 +131,7 @@ static void test_amo(void **state)
             continue;
         tested++;
         for (unsigned k = 0; k < 4 * 3 * 2 * 6; k++) {
-            f = &fixtures[k % 4];
+            f = &fixture_ways[k % 4];
             check_amo(op, k / 4 % 3, k / 12 % 2, k % 5 ? 32 : 21, k / 24 + k % 7);
         }
     }
@@ -166,7 +149,7 @@ static void test_cas(void **state)
         unsigned n = put_prologue(code);
         uint64_t va, value = w ? 0xfffffff000000000ull : 0;
 
-        f = &fixtures[k / 2];
+        f = &fixture_ways[k / 2];
         fixture_reset_data(f);
         va = fixture_alloc(f, 8);
         for (unsigned l = 0; l < 32; l++) /* lane l waits for l, lane 7 for what is never there */
@@ -196,7 +179,7 @@ static void test_float(void **state)
         float start = 100, v;
         uint64_t va;
 
-        f = &fixtures[k % 4];
+        f = &fixture_ways[k % 4];
         fixture_reset_data(f);
         va = fixture_alloc(f, 4);
         memcpy(fixture_host(f, va), &start, 4);
@@ -279,7 +262,7 @@ static void test_reservations(void **state)
 
     (void)state;
     for (unsigned h = 0; h < 4; h++) {
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             for (unsigned k = 0; k < 4; k++) {
                 uint64_t memory, failed = reserve_and(&rows[i], k & 1, rows[i].lane == 31 || k & 2 ? 32 : 9, &memory);
@@ -303,7 +286,7 @@ static void test_contiguous_store(void **state)
         uint64_t base;
         bool wide = k & 4, fp = k & 8;
 
-        f = &fixtures[k % 4];
+        f = &fixture_ways[k % 4];
         fixture_reset_data(f);
         base = fixture_alloc(f, 4096);
         for (unsigned l = 0; l < 32; l++)
@@ -341,7 +324,7 @@ static void test_sc_fails(void **state)
         unsigned n = put_prologue(code);
         uint64_t base;
 
-        f = &fixtures[k % 4];
+        f = &fixture_ways[k % 4];
         fixture_reset_data(f);
         base = fixture_alloc(f, 8192);
         for (unsigned l = 0; l < 32; l++)
@@ -368,7 +351,7 @@ static void test_counter(void **state)
     for (unsigned h = 0; h < 4; h++) {
         unsigned n = 0;
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         code[n++] = i_type(MATCH(addi), 6, 0, 4);
         code[n++] = r_type(MATCH(lr_w), 7, 10, 0);
         code[n++] = i_type(MATCH(addi), 7, 7, 1);
@@ -395,7 +378,7 @@ static void test_left_behind(void **state)
         unsigned n = put_prologue(code);
         uint64_t base;
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         fixture_reset_data(f);
         base = fixture_alloc(f, 4096);
         for (unsigned l = 0; l < 32; l++)
@@ -427,7 +410,7 @@ static void test_faults(void **state)
         unsigned n = put_prologue(code);
         struct outcome o;
 
-        f = &fixtures[k % 4];
+        f = &fixture_ways[k % 4];
         fixture_reset_data(f);
         for (unsigned l = 0; l < 32; l++)
             io[l].va = FLAT_RO_VA + rows[k / 4].offset;
@@ -447,5 +430,5 @@ int main(void)
         cmocka_unit_test(test_left_behind), cmocka_unit_test(test_faults),
     };
 
-    return cmocka_run_group_tests_name("cu-atomic", tests, setup, teardown);
+    return cmocka_run_group_tests_name("cu-atomic", tests, fixture_ways_create, fixture_ways_destroy);
 }

@@ -15,24 +15,7 @@
 #include "cu_asm.h"
 #include "cu_fixture.h"
 
-static struct cu_fixture fixtures[4]; /* widest handlers and portable ones, timed and functional */
 static struct cu_fixture *f;
-
-static int setup(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 4; i++)
-        fixture_create(&fixtures[i], i & 1, i & 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 4; i++)
-        fixture_destroy(&fixtures[i]);
-    return 0;
-}
 
 #define WORDS 8u /* of a work-item, at a0 + its number in the workgroup * 64 */
 
@@ -70,7 +53,7 @@ static void test_items(void **state)
             uint32_t code[2] = { i_type(MATCH(csrrs), 7, 0, (int)csr), s_type(MATCH(sd), 5, 7, 0) };
             uint64_t *out;
 
-            f = &fixtures[h];
+            f = &fixture_ways[h];
             assert_int_equal(run(code, 2, l, &out).state, HW_CU_DONE);
             for (uint32_t i = 0; i < bx * by * bz; i++) {
                 const uint64_t want[] = { i % bx, i / bx % by, i / bx / by, 0, 0, 0, bx, by, bz, 1, 1, 1, i % 32, i / 32, PETREL_LOCAL_BASE,
@@ -93,7 +76,7 @@ static void test_groups(void **state)
         unsigned n = 0;
         uint64_t *out;
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         for (unsigned i = 0; i < 3; i++)
             code[n++] = i_type(MATCH(csrrs), 11 + i, 0, CU_CSR_GROUP_ID_X + (int)i);
         code[n++] = i_type(MATCH(slli), 7, 12, 2);
@@ -122,7 +105,7 @@ static void test_float_state(void **state)
         uint64_t *out;
         static const uint64_t want[] = { 0, 0xff, 7, 0x1f, 0x15, 0x14, 4, 0x94 };
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         code[n++] = i_type(MATCH(addi), 7, 0, -1);
         code[n++] = i_type(MATCH(csrrw), 11, 7, CU_CSR_FCSR);       /* 0, now all bits: 0xff */
         code[n++] = i_type(MATCH(csrrs), 12, 0, CU_CSR_FCSR);
@@ -151,7 +134,7 @@ static void test_first_lane(void **state)
         unsigned n = 0;
         uint64_t *out;
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         code[n++] = i_type(MATCH(addi), 7, 0, 5);
         code[n++] = i_type(MATCH(addi), 9, 0, 77);
         code[n++] = b_type(MATCH(blt), 6, 7, 12);                   /* lanes 5 and up: */
@@ -184,7 +167,7 @@ static void test_illegal(void **state)
         uint64_t *out;
         struct outcome o;
 
-        f = &fixtures[k % 4];
+        f = &fixture_ways[k % 4];
         o = run(&rows[k / 4], 1, one_warp, &out);
         if (o.state != HW_CU_FAULTED || o.fault.fault != PETREL_FAULT_ILLEGAL || o.fault.pc != FLAT_CODE_VA + 24)
             fail_msg("0x%08x: state %d fault %u pc 0x%llx", rows[k / 4], (int)o.state, o.fault.fault, (unsigned long long)o.fault.pc);
@@ -193,7 +176,7 @@ static void test_illegal(void **state)
         uint32_t code[2] = { i_type(MATCH(csrrwi), 0, frm, CU_CSR_FRM), r_type(MATCH(fadd_d), 1, 1, 1) | 7u << 12 };
         uint64_t *out;
 
-        f = &fixtures[frm % 4];
+        f = &fixture_ways[frm % 4];
         assert_int_equal(run(code, 2, one_warp, &out).state, frm > 4 ? HW_CU_FAULTED : HW_CU_DONE);
     }
 }
@@ -207,7 +190,7 @@ static void test_counters(void **state)
         unsigned n = 0;
         uint64_t *out;
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         code[n++] = i_type(MATCH(csrrs), 7, 0, CU_CSR_CYCLE);
         code[n++] = i_type(MATCH(csrrs), 8, 0, CU_CSR_INSTRET);
         code[n++] = i_type(MATCH(addi), 9, 0, 2000);
@@ -230,5 +213,5 @@ int main(void)
         cmocka_unit_test(test_illegal), cmocka_unit_test(test_counters),
     };
 
-    return cmocka_run_group_tests_name("cu-csr", tests, setup, teardown);
+    return cmocka_run_group_tests_name("cu-csr", tests, fixture_ways_create, fixture_ways_destroy);
 }

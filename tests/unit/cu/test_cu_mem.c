@@ -17,25 +17,8 @@
 
 struct row { uint64_t va, value, pad[2]; }; /* of a lane; value: loaded, or to be stored */
 
-static struct cu_fixture fixtures[4]; /* widest handlers and portable ones, timed and functional */
 static struct cu_fixture *f;
 static const uint32_t masks[] = { 32, 19, 1 }; /* lanes */
-
-static int setup(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 4; i++)
-        fixture_create(&fixtures[i], i & 1, i & 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 4; i++)
-        fixture_destroy(&fixtures[i]);
-    return 0;
-}
 
 /* What the manual says of each instruction: bytes, and how they fill a register. */
 static const struct access { uint16_t op; uint8_t size_B; bool fp; int kind; } loads[] = { /* kind: -1 sign, 0 zero, 1 ones above */
@@ -156,7 +139,7 @@ static void test_loads(void **state)
 {
     (void)state;
     for (unsigned h = 0; h < 4; h++) {
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         fill_window();
         for (unsigned i = 0; i < COUNT(loads); i++)
             for (unsigned k = 0; k < SHAPES * BASES; k++)
@@ -198,7 +181,7 @@ static void test_stores(void **state)
 {
     (void)state;
     for (unsigned h = 0; h < 4; h++) {
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         for (unsigned i = 0; i < COUNT(stores); i++)
             for (unsigned k = 0; k < SHAPES * BASES; k++)
                 check_store(&stores[i], (enum shape)(k % SHAPES), k / SHAPES, masks[k % COUNT(masks)], stores[i].fp && k / 3 % 2);
@@ -233,7 +216,7 @@ static void test_apertures(void **state)
 {
     (void)state;
     for (unsigned h = 0; h < 4; h++) {
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         for (unsigned i = 0; i < COUNT(loads); i++)
             for (unsigned k = 0; k < COUNT(stores); k++)
                 for (unsigned shift = 0; shift < 8 && stores[k].size_B == loads[i].size_B; shift++)
@@ -251,7 +234,7 @@ static void test_fault_across(void **state)
 
     (void)state;
     for (unsigned h = 0; h < 4; h++) {
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         code[0] = s_type(MATCH(sd), 10, 1, -3);
         code[1] = i_type(MATCH(jalr), 0, 1, 0);
         memset(fixture_host(f, FLAT_RO_VA - 8), 0x5a, 16);
@@ -314,7 +297,7 @@ static void test_fault_of_lane(void **state)
 {
     (void)state;
     for (unsigned h = 0; h < 4; h++) {
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         for (unsigned lane = 0; lane < 32; lane += lane ? 18 : 13) {
             for (unsigned i = 0; i < COUNT(loads); i++)
                 check_fault_of_lane(&loads[i], false, lane);
@@ -337,7 +320,7 @@ static void test_written_code(void **state)
         unsigned n = 0, at;
         uint64_t *out;
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         f->code_writable = true;
         code[n++] = i_type(MATCH(addi), 28, 0, 3);                  /* rounds */
         code[n++] = i_type(MATCH(addi), 29, 0, 0);                  /* sum */
@@ -373,7 +356,7 @@ static void test_fence_i_forgets_what_changed(void **state)
     struct cu_region *rg;
 
     (void)state;
-    f = &fixtures[0];
+    f = &fixture_ways[0];
     fixture_code(f, &nop, 1);
     f->code_B = 3 * PETREL_PAGE_SIZE + 100;
     memcpy(fixture_host(f, va), entry, sizeof(entry));
@@ -407,7 +390,7 @@ static void test_fence_i_keeps_meeting_points(void **state)
         unsigned n = 0;
         uint64_t *out;
 
-        f = &fixtures[h];
+        f = &fixture_ways[h];
         code[n++] = i_type(MATCH(addi), 9, 1, 0);                   /* where to return to */
         code[n++] = i_type(MATCH(csrrs), 5, 0, CU_CSR_LANE);
         code[n++] = i_type(MATCH(andi), 6, 5, 1);
@@ -447,5 +430,5 @@ int main(void)
         cmocka_unit_test(test_fence_i_keeps_meeting_points),
     };
 
-    return cmocka_run_group_tests_name("cu-mem", tests, setup, teardown);
+    return cmocka_run_group_tests_name("cu-mem", tests, fixture_ways_create, fixture_ways_destroy);
 }
