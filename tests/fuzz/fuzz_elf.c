@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_elf.c - any file: hw-run's loader takes it or says why not, and touches only the memory that it has asked for. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +15,6 @@ struct sim {
     struct { uint64_t va, size_B; uint8_t *host; } ranges[RANGES];
     uint32_t count;
 };
-
-bool sim_fail(struct sim_error *error_out, int status, const char *fmt, ...)
-{
-    va_list ap;
-
-    error_out->status = status;
-    va_start(ap, fmt);
-    vsnprintf(error_out->text, sizeof(error_out->text), fmt, ap);
-    va_end(ap);
-    return false;
-}
 
 uint64_t sim_free_B(const struct sim *s) { (void)s; return 1u << 30; }
 

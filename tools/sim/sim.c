@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,17 +34,6 @@ struct sim {
     uint32_t range_count;
     uint32_t first;             /* image of work-item 0 */
 };
-
-bool sim_fail(struct sim_error *error_out, int status, const char *fmt, ...)
-{
-    va_list ap;
-
-    error_out->status = status;
-    va_start(ap, fmt);
-    vsnprintf(error_out->text, sizeof(error_out->text), fmt, ap);
-    va_end(ap);
-    return false;
-}
 
 static const struct range *range_of(const struct sim *s, uint64_t va)
 {
