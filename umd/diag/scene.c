@@ -12,10 +12,11 @@
 
 /*
  * Taking a scene copies and nothing else: no lock, no allocation, no formatting. A place is held by a flag, by the one thread that
- * writes or reads it; who finds it held goes to the next, or goes without.
+ * writes or reads it. Who takes a scene and finds a place held goes to the next, or goes without, for it may be a signal handler; who looks for
+ * the scene of a record waits for the holder, a second at most.
  */
 
-enum { SCENE_COUNT = 64, SCENE_PINS = 32, PLACES = SCENE_COUNT + SCENE_PINS, TRIES = 8, SPINS = 1000, MAIN_STACK_MAX_B = 128 << 20 };
+enum { SCENE_COUNT = 64, SCENE_PINS = 32, PLACES = SCENE_COUNT + SCENE_PINS, TRIES = 8, SPINS = 1000, PAUSES = 10000, MAIN_STACK_MAX_B = 128 << 20 };
 
 struct scene {
     umdRecordId id;
@@ -44,20 +45,31 @@ static bool hold(struct place *p)
 
 static void let_go(struct place *p) { atomic_store_explicit(&p->held, false, memory_order_release); }
 
+/* Waits for who holds it, also where that thread has lost its processor; the bound is for a handler that interrupted it. */
+static bool hold_patiently(struct place *p)
+{
+    const struct timespec pause = { .tv_nsec = 100000 };
+
+    for (uint32_t spins = 0; spins < SPINS; spins++)
+        if (hold(p))
+            return true;
+    for (uint32_t pauses = 0; pauses < PAUSES; pauses++) {
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        if (hold(p))
+            return true;
+    }
+    return false;
+}
+
 /* The first place of a record's scene from `first` on, held; NULL: none. */
 static struct place *find_from(umdRecordId id, struct place *first)
 {
     for (struct place *p = first; id.seq && p < places + PLACES; p++) {
-        if (atomic_load_explicit(&p->seq, memory_order_relaxed) != id.seq)
+        if (atomic_load_explicit(&p->seq, memory_order_relaxed) != id.seq || !hold_patiently(p))
             continue;
-        for (uint32_t spins = 0; spins < SPINS; spins++) {
-            if (!hold(p))
-                continue;
-            if (umd_id_equal(p->scene.id, id))
-                return p;
-            let_go(p);
-            break;
-        }
+        if (umd_id_equal(p->scene.id, id))
+            return p;
+        let_go(p);
     }
     return NULL;
 }

@@ -142,6 +142,44 @@ static void pinned_scene_gets_the_calls_that_met_it(void **state)
     assert_string_equal(s.calls[s.call_at].args, "stream=6");
 }
 
+struct looking { umdRecordId id; _Atomic(bool) enough; };
+
+static void *look_on(void *arg)
+{
+    struct looking *l = arg;
+
+    while (!atomic_load(&l->enough))
+        (void)scene_of(l->id);
+    return NULL;
+}
+
+/* Who meets a failure waits for those that read its scene at this moment, however long they are kept from letting it go. */
+static void readers_keep_no_calls_away(void **state)
+{
+    pthread_t t, readers[6];
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        umdErrorDetail d;
+        assert_int_equal(pthread_create(&t, NULL, raise_elsewhere, &d), 0);
+        assert_int_equal(pthread_join(t, NULL), 0);
+        struct looking l = { .id = d.id };
+        for (size_t i = 0; i < 6; i++)
+            assert_int_equal(pthread_create(&readers[i], NULL, look_on, &l), 0);
+        sched_yield();
+        umd_record_pin(&d, true);
+        struct umd_api_call call = { 0 };
+        umd_api_enter(&call, "umdStreamSynchronize", "stream=%d", round);
+        (void)umd_api_exit(&call, umd_record_import(&d));
+        atomic_store(&l.enough, true);
+        for (size_t i = 0; i < 6; i++)
+            assert_int_equal(pthread_join(readers[i], NULL), 0);
+        for (int i = 0; i < 80; i++) /* all but the pinned one goes */
+            CALL("umdA", UMD_FAIL(UMD_ERR_PARAM_RANGE, "i=%d", i));
+        assert_int_equal(scene_of(d.id).calls_tid, umd_sys()->tid());
+    }
+}
+
 static void scenes_are_bounded_and_pins_outlive_them(void **state)
 {
     umdErrorScene s = { .size_B = sizeof(s) };
@@ -489,7 +527,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scene_has_calls_and_arguments), cmocka_unit_test(digest_is_of_the_path), cmocka_unit_test(errors_before_are_of_the_context),
-        cmocka_unit_test(scene_of_another_thread_gets_the_calls_that_met_it), cmocka_unit_test(pinned_scene_gets_the_calls_that_met_it),
+        cmocka_unit_test(scene_of_another_thread_gets_the_calls_that_met_it), cmocka_unit_test(pinned_scene_gets_the_calls_that_met_it), cmocka_unit_test(readers_keep_no_calls_away),
         cmocka_unit_test(scenes_are_bounded_and_pins_outlive_them),
         cmocka_unit_test(first_cause_outlives_what_is_between), cmocka_unit_test(pins_of_devices_outlive_those_of_contexts),
         cmocka_unit_test(a_ring_of_causes_ends), cmocka_unit_test(forms_of_text), cmocka_unit_test(counts_by_code),
