@@ -6,12 +6,19 @@
 #include <stdint.h>
 
 /*
+ * Revisions that this header describes. Of another one only ID and REVISION are sure to be where they are. Revision 2: SET_CONTEXT names the
+ * context, and there is the packet CODE.
+ */
+#define PETREL_REVISION_OLDEST 2u
+#define PETREL_REVISION_NEWEST 2u
+
+/*
  * REG(name, byte offset, width in bits, access, reset value, text). 64-bit registers are read and written whole.
  * A device that is off the bus reads all ones everywhere; writes vanish. Unknown offsets read 0, writes are ignored.
  */
 #define PETREL_REGS(REG)                                                                                      \
     REG(ID,              0x0000, 32, RO, 0x50455452, "'PETR'")                                                \
-    REG(REVISION,        0x0004, 32, RO, 1, "hardware revision: which edition of these registers and packets")     \
+    REG(REVISION,        0x0004, 32, RO, PETREL_REVISION_NEWEST, "hardware revision: which edition of these registers and packets")     \
     REG(FW_VERSION,      0x0008, 32, RO, 0, "major << 16 | minor, valid once FW_STATUS is READY")             \
     REG(FW_STATUS,       0x000c, 32, RO, 0, "enum petrel_fw_status")                                          \
     REG(FW_CONTROL,      0x0010, 32, RW, 0, "1: boot the firmware")                                           \
@@ -89,9 +96,6 @@ enum petrel_fault {
 #define PETREL_TRAP_ECALL 0x10002u            /* ecall other than exit */
 /* below 0x10000: code of petrel_trap(code) */
 
-/* Revisions that this header describes. Of another one only ID and REVISION are sure to be where they are. */
-#define PETREL_REVISION_OLDEST 1u
-#define PETREL_REVISION_NEWEST 1u
 #define PETREL_FW_VERSION_EXPECTED 0x00010000u /* 1.0 */
 
 /* Interrupt ring entry, 32 bytes. */

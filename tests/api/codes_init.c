@@ -51,7 +51,7 @@ CODE_CASE(UMD_ERR_INIT_ECC_SELFTEST)
 
 CODE_CASE(UMD_ERR_INIT_UNSUPPORTED)
 {
-    init_fails_under(run, "hw.revision=fire", "what=hardware_revision hw_revision=2 oldest_known=1 newest_known=1");
+    init_fails_under(run, "hw.revision=fire", "what=hardware_revision hw_revision=3 oldest_known=2 newest_known=2");
     init_fails_under(run, "hw.revision=fire(0)", "hw_revision=0");
     code_unsupported_capability(run);
 }
