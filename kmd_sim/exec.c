@@ -138,7 +138,7 @@ static int exec_enqueue(struct petrel_queue *queue, struct petrel_job *job, cons
     const bool resumed = queue->state == DRM_PETREL_QUEUE_CANCELLED && same_record(resume, &queue->record.id);
     const enum drm_petrel_queue_state state = resumed ? DRM_PETREL_QUEUE_OK : queue->state;
     const bool open = queue->open, full = queue->outstanding >= queue->max_jobs || injected;
-    const uint32_t outstanding = queue->outstanding;
+    const uint32_t outstanding = injected ? queue->max_jobs : queue->outstanding;
     const umdRecordId cause = queue->record.id;
     const umdStatus code = queue->code;
     const bool taken = open && state == DRM_PETREL_QUEUE_OK && !full && !atomic_load(&dev->lost_code);

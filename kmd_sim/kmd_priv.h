@@ -85,6 +85,8 @@ umdStatus petrel_heap_alloc(struct petrel_heap *heap, uint64_t size_B, uint64_t 
 /** A block that does not fit into the list stays where it is; the next allocation says so. NULL is fine. */
 void petrel_heap_free(struct petrel_heap *heap, struct petrel_block *block);
 void petrel_heap_get_stats(struct petrel_heap *heap, struct petrel_heap_stats *stats_out);
+/** The figures as they would be if others held what is free, so that size_B does not fit: what an injected failure tells (faults are not to be known by their figures). */
+void petrel_heap_stats_short_of(struct petrel_heap_stats *stats, uint64_t size_B);
 
 struct petrel_bo {
     struct drm_gem_object base;

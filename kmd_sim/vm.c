@@ -35,6 +35,7 @@ static struct petrel_pt *pt_create(struct petrel_vm *vm, bool has_children)
     if (umd_fault(UMD_FAULT_KMD_VA_ALLOC, (struct umd_fault_where){0}, &hit)) {
         struct petrel_heap_stats stats;
         petrel_heap_get_stats(&vm->dev->vram, &stats);
+        petrel_heap_stats_short_of(&stats, PETREL_PAGE_SIZE);
         (void)UMD_FAIL(UMD_ERR_MEM_ALLOC_FAILED, "what=page_table vm=%u size_B=%u free_B=%" PRIu64 " largest_B=%" PRIu64, vm->id,
                        PETREL_PAGE_SIZE, stats.free_B, stats.largest_B);
         return NULL;

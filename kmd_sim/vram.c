@@ -79,6 +79,15 @@ static struct flaw flaw_of_locked(const struct petrel_heap *heap, const struct p
     return (struct flaw){0};
 }
 
+void petrel_heap_stats_short_of(struct petrel_heap_stats *stats, uint64_t size_B)
+{
+    const uint64_t left_B = (size_B - 1) & ~(uint64_t)(PETREL_PAGE_SIZE - 1);
+    stats->free_B = stats->free_B < left_B ? stats->free_B : left_B;
+    stats->largest_B = stats->largest_B < left_B ? stats->largest_B : left_B;
+    if (!left_B)
+        stats->holes = 0;
+}
+
 /* The heap is all contexts': what helps is a new start of the device. */
 static umdAdvice corrupt_advice(void)
 {
@@ -166,7 +175,9 @@ static umdStatus fail_locked(struct petrel_heap *heap, uint64_t size_B, uint64_t
 {
     struct petrel_heap_stats stats;
     stats_locked(heap, &stats);
-    bool fragmented = stats.free_B >= size_B && !injected;
+    if (injected)
+        petrel_heap_stats_short_of(&stats, size_B);
+    const bool fragmented = stats.free_B >= size_B;
     const umdStatus code = fragmented ? UMD_ERR_MEM_FRAGMENTED : UMD_ERR_MEM_ALLOC_FAILED;
     return UMD_FAIL_ADVISED(code, umd_advice_fit(code, stats.largest_B & ~(uint64_t)(PETREL_PAGE_SIZE - 1)), (umdRecordId){0},
                             "heap=%s size_B=%" PRIu64 " align_B=%" PRIu64 " total_B=%" PRIu64 " free_B=%" PRIu64 " largest_B=%" PRIu64

@@ -87,6 +87,11 @@ static void test_injected(void **state)
     assert_true(gem(env, 4096, DRM_PETREL_GEM_VRAM) != 0);
     assert_int_equal(gem(env, 4096, DRM_PETREL_GEM_VRAM), 0);
     assert_int_equal(env->detail.code, UMD_ERR_MEM_ALLOC_FAILED);
+    assert_int_equal(figure(&env->detail, "free_B"), 0); /* a story that holds together: nothing is left, so nothing fits */
+    assert_int_equal(figure(&env->detail, "largest_B"), 0);
+    assert_int_equal(umd_fault_plan_set("kmd.vram.alloc[nth=1]=fail"), 0);
+    assert_int_equal(gem(env, 3 * MB, DRM_PETREL_GEM_VRAM), 0);
+    assert_int_equal(figure(&env->detail, "largest_B"), 3 * MB - 4096);
     assert_true(gem(env, 4096, DRM_PETREL_GEM_VRAM) != 0);
     uint32_t bo = gem(env, 4 * MB, DRM_PETREL_GEM_SYSTEM);
     uint64_t free_B = info(env).vram_free_B;

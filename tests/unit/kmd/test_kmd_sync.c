@@ -331,6 +331,7 @@ static void test_queue_full(void **state)
     assert_int_equal(wait_point(env, t, 3, FOREVER, NULL), 0);
     assert_int_equal(umd_fault_plan_set("kmd.ring.full[nth=1]=fail"), 0);
     assert_int_equal(exec(env, args.queue_id, ib_begin(env), 0, 0, t, 4), -EAGAIN);
+    assert_int_equal(figure(&env->detail, "outstanding"), 3); /* as it is when it is full in earnest */
     assert_int_equal(exec(env, args.queue_id, ib_begin(env), 0, 0, t, 4), 0);
     assert_int_equal(wait_point(env, t, 4, FOREVER, NULL), 0);
 }
