@@ -94,11 +94,15 @@ static void add_where(struct page *p, const umdErrorDetail *d, const umdErrorSce
         n += snprintf(text, sizeof(text), "call %s", d->api);
     if (d->api[0] && scene && scene->call_at != UMD_SCENE_NO_CALL && !strcmp(scene->calls[scene->call_at].name, d->api))
         n += snprintf(text + n, sizeof(text) - (size_t)n, "(%s)", scene->calls[scene->call_at].args);
+    const bool met = d->api[0] && scene && scene->calls_tid && scene->calls_tid != d->tid; /* the call is of a thread that did not raise it */
+    if (met)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, " of thread %u", scene->calls_tid);
     if (d->api[0])
         n += snprintf(text + n, sizeof(text) - (size_t)n, ", ");
     if (d->context_id)
         n += snprintf(text + n, sizeof(text) - (size_t)n, "context %" PRIu64 ", ", d->context_id);
-    snprintf(text + n, sizeof(text) - (size_t)n, "thread %u, seen in module %s by %s", d->tid, d->module, place(d, at, sizeof(at)));
+    snprintf(text + n, sizeof(text) - (size_t)n, met ? "seen by thread %u in module %s by %s" : "thread %u, seen in module %s by %s", d->tid, d->module,
+             place(d, at, sizeof(at)));
     paragraph(p, "where", text, 4);
 }
 

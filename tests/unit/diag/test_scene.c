@@ -117,6 +117,13 @@ static void scene_of_another_thread_gets_the_calls_that_met_it(void **state)
     struct umd_api_call call = { 0 };
     umd_api_enter(&call, "umdStreamSynchronize", "stream=%d", 5);
     (void)umd_api_exit(&call, umd_record_import(&d));
+    char text[4096], where[160];
+    const umdErrorDetail own = last_error();
+    assert_true(umdErrorDetailFormat(&own, text, sizeof(text)) > 0);
+    snprintf(where, sizeof(where), "call umdStreamSynchronize(stream=5) of thread %u, seen by thread %u in module", umd_sys()->tid(), d.tid);
+    for (char *c = text; (c = strchr(c, '\n')) != NULL;) /* it may be broken into lines */
+        memmove(c, c + strspn(c, "\n ") - 1, strlen(c + strspn(c, "\n ") - 1) + 1), *c = ' ';
+    assert_non_null(strstr(text, where));
     s = scene_of(d.id);
     assert_int_equal(s.tid, d.tid);
     assert_int_equal(s.calls_tid, umd_sys()->tid());
