@@ -60,6 +60,20 @@ static bool put(struct umd_diag_thread *t, uint32_t site_id, struct piece a, str
     return done;
 }
 
+/* Stepped mode writes each line at once: into the ring it goes as one that was taken, for a crash to find it. One thread, which is both sides. */
+static void keep(struct umd_diag_thread *t, uint32_t site_id, struct piece a, struct piece b)
+{
+    if (!umd_sys_stepped() || t->busy)
+        return;
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (put_busy(t, site_id, a, b))
+        for (umd_log_ring_look(t->ring); t->ring->has_front;)
+            umd_log_ring_take(t->ring);
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+}
+
 static void line_now(const struct umd_diag_thread *t, struct umd_log_line *line)
 {
     line->mono_ns = umd_sys()->mono_ns();
@@ -105,6 +119,7 @@ static __attribute__((noinline)) void emit_slow(const umdLogSite *site, const ui
         umd_log_text(&(struct umd_log_text){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
                                              .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });
     } else if (sync) {
+        keep(t, site->id, (struct piece){ encoded, n }, (struct piece){ "", 0 });
         line_now(t, &(struct umd_log_line){ .level = (umdLogLevel)site->level, .module = site->module->name, .func = site->func,
                                             .file = site->file, .line = site->line, .context_id = t->context_id, .message = message });
     } else if (!put(t, site->id, (struct piece){ encoded, n }, (struct piece){ "", 0 }, site->level <= UMD_LOG_WARN)) {
@@ -183,15 +198,15 @@ void umd_log_text(const struct umd_log_text *x)
     clean(payload);
     clean(payload + trace_at);
     clean(payload + message_at);
+    const struct umd_log_entry_text text = { .context_id = x->context_id, .record = x->record, .code = x->code, .line = x->line, .level = x->level };
     if (!t->busy && umd_log_is_sync()) {
+        keep(t, UMD_ENTRY_TEXT, (struct piece){ &text, sizeof(text) }, (struct piece){ payload, n });
         line_now(t, &(struct umd_log_line){
             .level = x->level, .module = payload, .func = payload + func_at, .file = payload + file_at, .line = x->line, .code = x->code,
             .context_id = x->context_id, .record = x->record, .trace_id = x->trace_id ? payload + trace_at : NULL,
             .message = payload + message_at });
-    } else {
-        const struct umd_log_entry_text text = { .context_id = x->context_id, .record = x->record, .code = x->code, .line = x->line, .level = x->level };
-        if (!put(t, UMD_ENTRY_TEXT, (struct piece){ &text, sizeof(text) }, (struct piece){ payload, n }, x->level <= UMD_LOG_WARN))
-            overflow(t, 0, x);
+    } else if (!put(t, UMD_ENTRY_TEXT, (struct piece){ &text, sizeof(text) }, (struct piece){ payload, n }, x->level <= UMD_LOG_WARN)) {
+        overflow(t, 0, x);
     }
     errno = saved;
 }

@@ -133,6 +133,12 @@ static int run_flushed(void)
     return touch();
 }
 
+static int run_stepped(void)
+{
+    umd_sys_step_begin(7);
+    return run_flushed();
+}
+
 static _Atomic(uint32_t) busy_rounds;
 static void *logs_on(void *arg)
 {
@@ -372,7 +378,7 @@ static const struct run runs[] = {
     { "chained", run_chained }, { "removed", run_removed }, { "in_snapshot", run_in_snapshot }, { "overflow", run_overflow },
     { "overflow_thread", run_overflow_thread }, { "together", run_together }, { "no_descriptor", run_no_descriptor },
     { "forked", run_forked }, { "in_writer", run_in_writer }, { "directory_gone", run_directory_gone }, { "size_limit", run_size_limit },
-    { "no_room", run_no_room }, { "flushed", run_flushed }, { "busy", run_busy },
+    { "no_room", run_no_room }, { "flushed", run_flushed }, { "stepped", run_stepped }, { "busy", run_busy },
 };
 
 /* ---- Tests ---- */
@@ -534,6 +540,31 @@ static void lines_that_were_written_are_there_too(void **unused)
     const char *line = line_with(text, "message=\"the last message\"");
     assert_non_null(strstr(line, " taken=1 "));
     assert_non_null(strstr(line, " context=9 "));
+}
+
+/* In stepped mode, too, where each line is written at once and none waits for a writer. */
+static void stepped_lines_are_there(void **unused)
+{
+    char env[200];
+    unsigned lines = 0;
+    int64_t next = -1;
+    uint64_t args[2];
+
+    (void)unused;
+    snprintf(env, sizeof(env), "UMD_LOG_CONSOLE=off UMD_LOG_FILE=%s", scratch("stepped.log"));
+    int status = program("stepped", scratch("stepped"), env);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(count_of(slurp(scratch("stepped.log")), ": flushed i="), LINES);
+    const char *text = one_whole(scratch("stepped"));
+    for (const char *at = text; (at = strstr(at, "fmt=\"flushed i=%d inverse=%d\"")); at++, lines++) {
+        args_of(at, args);
+        assert_int_equal((int64_t)args[1], ~(int64_t)args[0]);
+        assert_true(next < 0 || (int64_t)args[0] == next);
+        next = (int64_t)args[0] + 1;
+    }
+    assert_int_equal(next, LINES);
+    assert_true(lines >= 256);
+    assert_non_null(line_with(text, "message=\"the last message\""));
 }
 
 static void lines_of_threads_that_log_on_are_whole(void **unused)
@@ -780,7 +811,7 @@ int main(int argc, char **argv)
         return status;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_signal_has_a_snapshot_and_its_default_action), cmocka_unit_test(the_snapshot_tells_the_story),
-        cmocka_unit_test(lines_that_were_written_are_there_too), cmocka_unit_test(lines_of_threads_that_log_on_are_whole),
+        cmocka_unit_test(lines_that_were_written_are_there_too), cmocka_unit_test(stepped_lines_are_there), cmocka_unit_test(lines_of_threads_that_log_on_are_whole),
         cmocka_unit_test(who_had_the_signal_before_still_has_it), cmocka_unit_test(who_chains_on_top_works_too),
         cmocka_unit_test(a_crash_in_the_snapshot_ends_it), cmocka_unit_test(a_stack_overflow_has_a_snapshot),
         cmocka_unit_test(threads_that_crash_together_give_one_whole_snapshot), cmocka_unit_test(the_last_descriptor_may_be_gone),
