@@ -54,6 +54,7 @@ for path, text in sources("umd", "kmd_sim", "hw_model", "tools", "include"):
 # Whoever pauses may be retrying: each place is known, and what is a retry takes delay and count from the table.
 pauses = {
     ("umd/diag/snapshot_signal.c", "pause_step"), # waits for another thread's snapshot
+    ("umd/diag/scene.c", "hold_patiently"),     # no retry: waits for the thread that holds the scene of a record
     ("umd/stream.c", "pause_host"),             # retries, by umd_status_driver_retry
     ("umd/device.c", "event_main"),             # no retry: the event thread's pace where nothing comes
     ("umd/library.c", "await_calls"),           # no retry: the end waits for the calls that are under way
