@@ -81,6 +81,8 @@ typedef enum umdRecordEnd {
  * the library goes on to run: what it does not know is neither read (it counts as 0) nor written; what the library does not know must be 0 where
  * the program fills in, and is set to 0 where the library does. size_B stays as the program set it. UMD_ERR_PARAM_STRUCT_SIZE for a size below
  * that of the first version (UMD_..._SIZE_V1) or more than 1 KiB above the library's own, and for something other than 0 that the library does not know.
+ * Structs without size_B lie in arrays or in others of these structs and keep size and layout for good: what is to be told beyond them comes in a
+ * struct and a call of its own.
  */
 
 /** The full story of one failure. Plain data, no pointers: it crosses carriers as it is. Text is for users: no addresses of the host. */

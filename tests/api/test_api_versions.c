@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <umd/umd_log.h>
+
 #include "fault_plan.h"
 #include "fixtures.h"
 
@@ -107,7 +109,26 @@ static uint32_t calls_with(const char *header, const char *type)
     return n;
 }
 
-/* Each struct of the headers that begins with size_B is in the table, and each call that takes one. */
+/* Structs without size_B, and their size for good. */
+static const struct { const char *type; size_t size_B, published_B; } fixed[] = {
+#define FIXED(type_, B_) { #type_, sizeof(type_), B_ }
+    FIXED(umdDevice, 8), FIXED(umdContext, 8), FIXED(umdModule, 8), FIXED(umdKernel, 8), FIXED(umdStream, 8), FIXED(umdEvent, 8),
+    FIXED(umdAdvice, 32), FIXED(umdRecordId, 16), FIXED(umdHop, 120), FIXED(umdSceneCall, 216), FIXED(umdErrorNote, 32),
+    FIXED(umdErrorCounts, 56), FIXED(umdFigure, 720), FIXED(umdLogModule, 32), FIXED(umdLogSite, 64), FIXED(umdLogStats, 48),
+};
+
+static void assert_fixed(const char *type)
+{
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+        if (strcmp(fixed[i].type, type))
+            continue;
+        assert_int_equal(fixed[i].size_B, fixed[i].published_B);
+        return;
+    }
+    fail_msg("%s has no size_B: programs built with this header keep its size; begin it with size_B, or add it here for good", type);
+}
+
+/* Each struct of the headers that begins with size_B is in the table, and each call that takes one; each other one is of the size it was published with. */
 static void headers_and_table_agree(void **state)
 {
     static const char *const names[] = { "umd.h", "umd_diag.h", "umd_log.h" };
@@ -130,8 +151,10 @@ static void headers_and_table_agree(void **state)
             int body = 0;
             if (sscanf(at, "typedef struct %63[A-Za-z0-9] {%n", type, &body) != 1 || !body)
                 continue;
-            if (strncmp(at + body + strspn(at + body, " \n"), "uint32_t size_B;", 16))
+            if (strncmp(at + body + strspn(at + body, " \n"), "uint32_t size_B;", 16)) {
+                assert_fixed(type);
                 continue;
+            }
             structs++;
             for (size_t k = 0; k < 3; k++)
                 uses += calls_with(headers[k], type);
