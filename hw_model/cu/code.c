@@ -22,7 +22,8 @@ static struct cu_region *region_find(struct hw_cu_array *a, uint64_t root, uint6
 
 static void uop_forget(struct cu_uop *u)
 {
-    *u = (struct cu_uop){ .fn = { cu_handle_undecoded, cu_handle_undecoded }, .d = CU_SLOT_NONE, .step = 2, .reconv = CU_RECONV_NONE, .lat = 1 };
+    *u = (struct cu_uop){ .fn = { cu_handle_undecoded, cu_handle_undecoded }, .d = CU_SLOT_NONE, .reconv = CU_RECONV_NONE, .lat = 1 };
+    cu_uop_set_step(u, 2);
 }
 
 /* All micro-ops "not decoded". Those behind the end are always so: their fetch leads to the next region. */
@@ -179,14 +180,14 @@ static uint32_t prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_u
     full = (lo & 3) == 3 ? bits : cu_expand_rvc(lo);
     cu_decode(full, pc, u);
     u->bits = bits;
-    u->step = (lo & 3) == 3 ? 2 : 1;
-    u->flags |= (uint8_t)(flags | CU_UOP_DECODED);
+    cu_uop_set_step(u, (lo & 3) == 3 ? 2 : 1);
+    u->flags |= (uint16_t)(flags | CU_UOP_DECODED);
     cu_region_touch(rg, (uint64_t)(u - rg->uops));
     u->reconv = reconv;
     if (u->op == CU_OP_jal || (u->op < CU_OP_COUNT && cu_insns[u->op].format == CU_FMT_B)) {
         uint64_t to = pc + (uint64_t)u->imm - rg->va;
 
-        u->target = (int32_t)(u->imm / 2);
+        u->target_B = (int32_t)(u->imm / 2 * (int64_t)sizeof(*u));
         if (to >= rg->size_B)
             u->flags |= CU_UOP_FAR;
     }
@@ -226,7 +227,7 @@ static bool renew(struct hw_cu_array *a, struct cu_region *rg, uint64_t begin, u
     for (struct cu_uop *u = rg->uops + begin; u < rg->uops + end; u++) {
         if (!(u->flags & CU_UOP_DECODED) || (!gone && !is_stale(a, rg, u, &page)))
             continue;
-        const uint8_t kept = u->flags & (CU_UOP_JOIN | CU_UOP_ENTRY);
+        const uint16_t kept = u->flags & (CU_UOP_JOIN | CU_UOP_ENTRY);
         uop_forget(u);
         u->flags = kept;
         any = true;

@@ -115,7 +115,7 @@ static void successors(struct graph *g, uint32_t i, uint32_t succ[2])
             push_call(g, to);
             succ[0] = call_returns(g, to) ? next : UNSET;
         } else {
-            succ[0] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)((int64_t)i + u->target);
+            succ[0] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)(cu_uop_target(u) - g->rg->uops);
         }
         return;
     case CU_OP_jalr:
@@ -129,7 +129,7 @@ static void successors(struct graph *g, uint32_t i, uint32_t succ[2])
     default:
         succ[0] = next;
         if (cu_insns[u->op].format == CU_FMT_B)
-            succ[1] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)((int64_t)i + u->target);
+            succ[1] = u->flags & CU_UOP_FAR ? TO_RETURN : (uint32_t)(cu_uop_target(u) - g->rg->uops);
         return;
     }
 }
@@ -461,7 +461,7 @@ void cu_converge_region(struct hw_cu_array *a, struct cu_region *rg)
         for (uint64_t begin = 0, end; cu_region_next_touched(rg, &begin, &end); begin = end)
             for (uint64_t i = begin; i < end; i++)
                 if (rg->uops[i].flags & CU_UOP_ENTRY) {
-                    rg->uops[i].flags &= (uint8_t)~(CU_UOP_ENTRY | CU_UOP_NO_RETURN);
+                    rg->uops[i].flags &= (uint16_t)~(CU_UOP_ENTRY | CU_UOP_NO_RETURN);
                     push_call(&g, rg->va + 2 * i);
                 }
         analyse_pushed(&g);

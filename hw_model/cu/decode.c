@@ -65,8 +65,9 @@ static enum cu_op match_op(uint32_t bits)
 bool cu_decode(uint32_t bits, uint64_t pc, struct cu_uop *uop_out)
 {
     enum cu_op op = match_op(bits);
-    struct cu_uop u = { .bits = bits, .op = (uint16_t)op, .step = 2, .reconv = CU_RECONV_NONE, .d = CU_SLOT_NONE, .rd = CU_REG_SINK };
+    struct cu_uop u = { .bits = bits, .op = (uint16_t)op, .reconv = CU_RECONV_NONE, .d = CU_SLOT_NONE, .rd = CU_REG_SINK };
 
+    cu_uop_set_step(&u, 2);
     if (op == CU_OP_ILLEGAL) {
         *uop_out = u;
         return false;

@@ -5,8 +5,11 @@
 
 /*
  * A handler is kind(warp, uop, op, partial) with op and partial constant: the compiler folds the switches away. Handlers are
- * always inlined into the wrappers of exec_table.h.
+ * always inlined into the wrappers of exec_table.h. They hold what is common; what is rare stands out of line, takes op and lanes from
+ * the micro-op and the warp as they are, and is reached by a tail call, so that a handler needs no frame. A store to registers may
+ * change the micro-op, as far as the compiler knows: what a handler needs of it, it reads first.
  */
+#define OUT_OF_LINE static __attribute__((noinline))
 #define INLINE static inline __attribute__((always_inline))
 #define LIKELY(x_) __builtin_expect(!!(x_), 1)
 #define UNLIKELY(x_) __builtin_expect(!!(x_), 0)
@@ -51,6 +54,19 @@ INLINE uint32_t sign_bits8(v8 v)
 #endif
 }
 
+/* Bits of 32 lanes from those of eight each. */
+#if CU_EXEC_AVX512
+INLINE uint32_t join_bits(__mmask8 a, __mmask8 b, __mmask8 c, __mmask8 d)
+{
+    return _mm512_kunpackw(_mm512_kunpackb(d, c), _mm512_kunpackb(b, a));
+}
+#else
+INLINE uint32_t join_bits(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    return a | b << 8 | c << 16 | d << 24;
+}
+#endif
+
 INLINE bool any_bit8(v8 v)
 {
 #if CU_EXEC_AVX512
@@ -76,7 +92,7 @@ INLINE void put_lanes(struct cu_warp *w, unsigned rd, const union cu_xreg *r, bo
 
 INLINE const struct cu_uop *next_of(const struct cu_uop *u)
 {
-    return u + u->step;
+    return cu_uop_next(u);
 }
 
 INLINE unsigned last_lane(uint32_t mask)

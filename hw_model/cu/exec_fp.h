@@ -149,45 +149,139 @@ INLINE void canonical64(union cu_freg *r)
     }
 }
 
-INLINE const struct cu_uop *f32_arith(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+/* Do these registers hold 32 singles each, or 64-bit values? */
+INLINE bool singles(const struct cu_warp *w, unsigned a, unsigned b, unsigned c)
 {
-    union cu_freg ta, tb, r;
-    const union cu_freg *fa, *fb;
-    unsigned rm;
+    const uint32_t f = w->f_single;
 
-    if (needs_rounding(w, u, &rm))
-        return cu_fp_rounded(w, u, rm);
-    fa = f32_source(w, u->rs1, &ta);
-    fb = op == CU_OP_fsqrt_s ? fa : f32_source(w, u->rs2, &tb);
-    for (unsigned k = 0; k < 2; k++) {
-        f16v a = only_active32(w, fa->sv[k], k, partial), b = only_active32(w, fb->sv[k], k, partial);
+    return LIKELY(f >> a & 1) && LIKELY(f >> b & 1) && LIKELY(f >> c & 1);
+}
 
-        r.sv[k] = op == CU_OP_fadd_s ? a + b : op == CU_OP_fsub_s ? a - b : op == CU_OP_fmul_s ? a * b :
-                  op == CU_OP_fdiv_s ? a / b : sqrt16(a);
+INLINE bool doubles(const struct cu_warp *w, unsigned a, unsigned b, unsigned c)
+{
+    const uint32_t f = ~w->f_single;
+
+    return LIKELY(f >> a & 1) && LIKELY(f >> b & 1) && LIKELY(f >> c & 1);
+}
+
+INLINE bool any_nan32(f16v a, f16v b)
+{
+#if CU_EXEC_AVX512
+    return !_kortestz_mask16_u8(_mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_UNORD_Q), _mm512_cmp_ps_mask((__m512)b, (__m512)b, _CMP_UNORD_Q));
+#else
+    return any_bit16((i16v)(a != a) | (i16v)(b != b));
+#endif
+}
+
+INLINE bool any_nan64(d8 a, d8 b, d8 c, d8 d)
+{
+#if CU_EXEC_AVX512
+    return !_kortestz_mask8_u8(_mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_UNORD_Q), _mm512_cmp_pd_mask((__m512d)c, (__m512d)d, _CMP_UNORD_Q));
+#else
+    return any_bit8((v8)(a != a) | (v8)(b != b) | (v8)(c != c) | (v8)(d != d));
+#endif
+}
+
+INLINE void keep32(const struct cu_warp *w, union cu_freg *d, unsigned k, f16v r, bool partial)
+{
+    d->wv[k] = partial ? ((i16v)r & w->m32[k]) | (d->wv[k] & ~w->m32[k]) : (i16v)r;
+}
+
+INLINE void keep64(const struct cu_warp *w, union cu_freg *d, unsigned k, d8 r, bool partial)
+{
+    d->qv[k] = partial ? ((v8)r & w->m64[k]) | (d->qv[k] & ~w->m64[k]) : (v8)r;
+}
+
+INLINE f16v arith32(unsigned op, f16v a, f16v b)
+{
+    switch (op) {
+    case CU_OP_fadd_s: return a + b;
+    case CU_OP_fsub_s: return a - b;
+    case CU_OP_fmul_s: return a * b;
+    case CU_OP_fdiv_s: return a / b;
+    default: return sqrt16(a);
     }
+}
+
+INLINE d8 arith64(unsigned op, d8 a, d8 b)
+{
+    switch (op) {
+    case CU_OP_fadd_d: return a + b;
+    case CU_OP_fsub_d: return a - b;
+    case CU_OP_fmul_d: return a * b;
+    case CU_OP_fdiv_d: return a / b;
+    default: return sqrt8(a);
+    }
+}
+
+/* Other layouts, NaNs. The host's mode is that of the instruction. */
+OUT_OF_LINE const struct cu_uop *f32_arith_rest(struct cu_warp *w, const struct cu_uop *u)
+{
+    const bool root = u->op == CU_OP_fsqrt_s, partial = w->partial;
+    union cu_freg ta, tb, r;
+    const union cu_freg *fa = f32_source(w, u->rs1, &ta), *fb = root ? fa : f32_source(w, u->rs2, &tb);
+
+    for (unsigned k = 0; k < 2; k++)
+        r.sv[k] = arith32(u->op, only_active32(w, fa->sv[k], k, partial), only_active32(w, fb->sv[k], k, partial));
     canonical32(&r);
     put_f(w, u->rd, &r, true, partial);
     return next_of(u);
 }
 
-INLINE const struct cu_uop *f64_arith(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+INLINE const struct cu_uop *f32_arith(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    union cu_freg ta, tb, r;
-    const union cu_freg *fa, *fb;
+    const unsigned rd = u->rd, rs1 = u->rs1, rs2 = op == CU_OP_fsqrt_s ? rs1 : u->rs2;
+    const union cu_freg *a = &w->f[rs1], *b = &w->f[rs2];
+    union cu_freg *d = &w->f[rd];
+    f16v r[2];
     unsigned rm;
 
     if (needs_rounding(w, u, &rm))
         return cu_fp_rounded(w, u, rm);
-    fa = f64_source(w, u->rs1, &ta);
-    fb = op == CU_OP_fsqrt_d ? fa : f64_source(w, u->rs2, &tb);
-    EACH_V8(k) {
-        d8 a = only_active64(w, fa->dv[k], k, partial), b = only_active64(w, fb->dv[k], k, partial);
+    if (UNLIKELY(!singles(w, rs1, rs2, partial ? rd : rs1)))
+        return f32_arith_rest(w, u);
+    for (unsigned k = 0; k < 2; k++)
+        r[k] = arith32(op, only_active32(w, a->sv[k], k, partial), only_active32(w, b->sv[k], k, partial));
+    if (UNLIKELY(any_nan32(r[0], r[1])))
+        return f32_arith_rest(w, u);
+    keep32(w, d, 0, r[0], partial);
+    keep32(w, d, 1, r[1], partial);
+    w->f_single |= 1u << rd;
+    return next_of(u);
+}
 
-        r.dv[k] = op == CU_OP_fadd_d ? a + b : op == CU_OP_fsub_d ? a - b : op == CU_OP_fmul_d ? a * b :
-                  op == CU_OP_fdiv_d ? a / b : sqrt8(a);
-    }
+OUT_OF_LINE const struct cu_uop *f64_arith_rest(struct cu_warp *w, const struct cu_uop *u)
+{
+    const bool root = u->op == CU_OP_fsqrt_d, partial = w->partial;
+    union cu_freg ta, tb, r;
+    const union cu_freg *fa = f64_source(w, u->rs1, &ta), *fb = root ? fa : f64_source(w, u->rs2, &tb);
+
+    EACH_V8(k)
+        r.dv[k] = arith64(u->op, only_active64(w, fa->dv[k], k, partial), only_active64(w, fb->dv[k], k, partial));
     canonical64(&r);
     put_f(w, u->rd, &r, false, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f64_arith(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const unsigned rd = u->rd, rs1 = u->rs1, rs2 = op == CU_OP_fsqrt_d ? rs1 : u->rs2;
+    const union cu_freg *a = &w->f[rs1], *b = &w->f[rs2];
+    union cu_freg *d = &w->f[rd];
+    d8 r[4];
+    unsigned rm;
+
+    if (needs_rounding(w, u, &rm))
+        return cu_fp_rounded(w, u, rm);
+    if (UNLIKELY(!doubles(w, rs1, rs2, partial ? rd : rs1)))
+        return f64_arith_rest(w, u);
+    EACH_V8(k)
+        r[k] = arith64(op, only_active64(w, a->dv[k], k, partial), only_active64(w, b->dv[k], k, partial));
+    if (UNLIKELY(any_nan64(r[0], r[1], r[2], r[3])))
+        return f64_arith_rest(w, u);
+    EACH_V8(k)
+        keep64(w, d, k, r[k], partial);
+    w->f_single &= ~(1u << rd);
     return next_of(u);
 }
 
@@ -198,67 +292,110 @@ INLINE void fma_invalid(struct cu_warp *w, double a, double b)
         w->fflags |= 16;
 }
 
-INLINE const struct cu_uop *f32_fma(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+/* Which of the product and the summand are negated. */
+INLINE bool negates_product(unsigned op)
 {
+    return op == CU_OP_fnmadd_s || op == CU_OP_fnmsub_s || op == CU_OP_fnmadd_d || op == CU_OP_fnmsub_d;
+}
+
+INLINE bool negates_summand(unsigned op)
+{
+    return op == CU_OP_fmsub_s || op == CU_OP_fnmadd_s || op == CU_OP_fmsub_d || op == CU_OP_fnmadd_d;
+}
+
+INLINE f16v negated32(f16v v, bool on)
+{
+    return on ? (f16v)((i16v)v ^ splat_w(INT32_MIN)) : v;
+}
+
+INLINE d8 negated64(d8 v, bool on)
+{
+    return on ? (d8)((v8)v ^ splat(INT64_MIN)) : v;
+}
+
+OUT_OF_LINE const struct cu_uop *f32_fma_rest(struct cu_warp *w, const struct cu_uop *u)
+{
+    const bool partial = w->partial;
     union cu_freg ta, tb, tc, r;
-    const union cu_freg *fa, *fb, *fc;
-    const i16v sign = splat_w(INT32_MIN);
-    unsigned rm;
+    const union cu_freg *fa = f32_source(w, u->rs1, &ta), *fb = f32_source(w, u->rs2, &tb), *fc = f32_source(w, u->rs3, &tc);
 
-    if (needs_rounding(w, u, &rm))
-        return cu_fp_rounded(w, u, rm);
-    fa = f32_source(w, u->rs1, &ta);
-    fb = f32_source(w, u->rs2, &tb);
-    fc = f32_source(w, u->rs3, &tc);
     for (unsigned k = 0; k < 2; k++) {
-        f16v a = only_active32(w, fa->sv[k], k, partial), b = only_active32(w, fb->sv[k], k, partial);
-        f16v c = only_active32(w, fc->sv[k], k, partial);
-        i16v nan;
+        f16v a = negated32(only_active32(w, fa->sv[k], k, partial), negates_product(u->op)), b = only_active32(w, fb->sv[k], k, partial);
+        f16v c = negated32(only_active32(w, fc->sv[k], k, partial), negates_summand(u->op));
 
-        if (op == CU_OP_fnmadd_s || op == CU_OP_fnmsub_s)
-            a = (f16v)((i16v)a ^ sign);
-        if (op == CU_OP_fmsub_s || op == CU_OP_fnmadd_s)
-            c = (f16v)((i16v)c ^ sign);
         r.sv[k] = fma16(a, b, c);
-        nan = (i16v)(r.sv[k] != r.sv[k]);
-        if (UNLIKELY(any_bit16(nan)))
-            for (unsigned i = 0; i < 16; i++)
-                if (c[i] != c[i])
-                    fma_invalid(w, (double)a[i], (double)b[i]);
+        for (unsigned i = 0; i < 16; i++)
+            if (c[i] != c[i])
+                fma_invalid(w, (double)a[i], (double)b[i]);
     }
     canonical32(&r);
     put_f(w, u->rd, &r, true, partial);
     return next_of(u);
 }
 
-INLINE const struct cu_uop *f64_fma(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+INLINE const struct cu_uop *f32_fma(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    union cu_freg ta, tb, tc, r;
-    const union cu_freg *fa, *fb, *fc;
-    const v8 sign = splat(INT64_MIN);
+    const unsigned rd = u->rd, rs1 = u->rs1, rs2 = u->rs2, rs3 = u->rs3;
+    const union cu_freg *a = &w->f[rs1], *b = &w->f[rs2], *c = &w->f[rs3];
+    union cu_freg *d = &w->f[rd];
+    f16v r[2];
     unsigned rm;
 
     if (needs_rounding(w, u, &rm))
         return cu_fp_rounded(w, u, rm);
-    fa = f64_source(w, u->rs1, &ta);
-    fb = f64_source(w, u->rs2, &tb);
-    fc = f64_source(w, u->rs3, &tc);
-    EACH_V8(k) {
-        d8 a = only_active64(w, fa->dv[k], k, partial), b = only_active64(w, fb->dv[k], k, partial);
-        d8 c = only_active64(w, fc->dv[k], k, partial);
+    if (UNLIKELY(!singles(w, rs1, rs2, rs3)) || (partial && UNLIKELY(!(w->f_single >> rd & 1))))
+        return f32_fma_rest(w, u);
+    for (unsigned k = 0; k < 2; k++)
+        r[k] = fma16(negated32(only_active32(w, a->sv[k], k, partial), negates_product(op)), only_active32(w, b->sv[k], k, partial),
+                     negated32(only_active32(w, c->sv[k], k, partial), negates_summand(op)));
+    if (UNLIKELY(any_nan32(r[0], r[1])))
+        return f32_fma_rest(w, u);
+    keep32(w, d, 0, r[0], partial);
+    keep32(w, d, 1, r[1], partial);
+    w->f_single |= 1u << rd;
+    return next_of(u);
+}
 
-        if (op == CU_OP_fnmadd_d || op == CU_OP_fnmsub_d)
-            a = (d8)((v8)a ^ sign);
-        if (op == CU_OP_fmsub_d || op == CU_OP_fnmadd_d)
-            c = (d8)((v8)c ^ sign);
+OUT_OF_LINE const struct cu_uop *f64_fma_rest(struct cu_warp *w, const struct cu_uop *u)
+{
+    const bool partial = w->partial;
+    union cu_freg ta, tb, tc, r;
+    const union cu_freg *fa = f64_source(w, u->rs1, &ta), *fb = f64_source(w, u->rs2, &tb), *fc = f64_source(w, u->rs3, &tc);
+
+    EACH_V8(k) {
+        d8 a = negated64(only_active64(w, fa->dv[k], k, partial), negates_product(u->op)), b = only_active64(w, fb->dv[k], k, partial);
+        d8 c = negated64(only_active64(w, fc->dv[k], k, partial), negates_summand(u->op));
+
         r.dv[k] = fma8(a, b, c);
-        if (UNLIKELY(any_bit8((v8)(r.dv[k] != r.dv[k]))))
-            for (unsigned i = 0; i < 8; i++)
-                if (c[i] != c[i])
-                    fma_invalid(w, a[i], b[i]);
+        for (unsigned i = 0; i < 8; i++)
+            if (c[i] != c[i])
+                fma_invalid(w, a[i], b[i]);
     }
     canonical64(&r);
     put_f(w, u->rd, &r, false, partial);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *f64_fma(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const unsigned rd = u->rd, rs1 = u->rs1, rs2 = u->rs2, rs3 = u->rs3;
+    const union cu_freg *a = &w->f[rs1], *b = &w->f[rs2], *c = &w->f[rs3];
+    union cu_freg *d = &w->f[rd];
+    d8 r[4];
+    unsigned rm;
+
+    if (needs_rounding(w, u, &rm))
+        return cu_fp_rounded(w, u, rm);
+    if (UNLIKELY(!doubles(w, rs1, rs2, rs3)) || (partial && UNLIKELY(w->f_single >> rd & 1)))
+        return f64_fma_rest(w, u);
+    EACH_V8(k)
+        r[k] = fma8(negated64(only_active64(w, a->dv[k], k, partial), negates_product(op)), only_active64(w, b->dv[k], k, partial),
+                    negated64(only_active64(w, c->dv[k], k, partial), negates_summand(op)));
+    if (UNLIKELY(any_nan64(r[0], r[1], r[2], r[3])))
+        return f64_fma_rest(w, u);
+    EACH_V8(k)
+        keep64(w, d, k, r[k], partial);
+    w->f_single &= ~(1u << rd);
     return next_of(u);
 }
 

@@ -8,6 +8,24 @@ INLINE v8 word(v8 v)
     return (v8)((u8v)v << 32) >> 32;
 }
 
+INLINE v8 is_less(v8 a, v8 b)
+{
+#if CU_EXEC_AVX512
+    return (v8)_mm512_maskz_set1_epi64(_mm512_cmplt_epi64_mask((__m512i)a, (__m512i)b), 1);
+#else
+    return (v8)(a < b) & 1;
+#endif
+}
+
+INLINE v8 is_less_unsigned(v8 a, v8 b)
+{
+#if CU_EXEC_AVX512
+    return (v8)_mm512_maskz_set1_epi64(_mm512_cmplt_epu64_mask((__m512i)a, (__m512i)b), 1);
+#else
+    return (v8)((u8v)a < (u8v)b) & 1;
+#endif
+}
+
 INLINE v8 alu_value(unsigned op, v8 a, v8 b)
 {
     switch (op) {
@@ -19,8 +37,8 @@ INLINE v8 alu_value(unsigned op, v8 a, v8 b)
     case CU_OP_sll: case CU_OP_slli: return (v8)((u8v)a << (u8v)(b & 63));
     case CU_OP_srl: case CU_OP_srli: return (v8)((u8v)a >> (u8v)(b & 63));
     case CU_OP_sra: case CU_OP_srai: return a >> (b & 63);
-    case CU_OP_slt: case CU_OP_slti: return (v8)(a < b) & 1;
-    case CU_OP_sltu: case CU_OP_sltiu: return (v8)((u8v)a < (u8v)b) & 1;
+    case CU_OP_slt: case CU_OP_slti: return is_less(a, b);
+    case CU_OP_sltu: case CU_OP_sltiu: return is_less_unsigned(a, b);
     case CU_OP_addw: case CU_OP_addiw: return word(plus(a, b));
     case CU_OP_subw: return word((v8)((u8v)a - (u8v)b));
     case CU_OP_sllw: case CU_OP_slliw: return word((v8)((u8v)a << (u8v)(b & 31)));
@@ -34,20 +52,23 @@ INLINE v8 alu_value(unsigned op, v8 a, v8 b)
 
 INLINE const struct cu_uop *alu(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    bool immediate = cu_insn_format(op) != CU_FMT_R;
+    const bool immediate = cu_insn_format(op) != CU_FMT_R;
+    const union cu_xreg *a = &w->x[u->rs1], *b = &w->x[u->rs2];
+    const v8 imm = splat(u->imm);
+    const unsigned rd = u->rd;
 
-    EACH_V8(k) {
-        v8 a = w->x[u->rs1].v[k], b = immediate ? splat(u->imm) : w->x[u->rs2].v[k];
-
-        put_x(w, u->rd, k, alu_value(op, a, b), partial);
-    }
+    EACH_V8(k)
+        put_x(w, rd, k, alu_value(op, a->v[k], immediate ? imm : b->v[k]), partial);
     return next_of(u);
 }
 
 INLINE const struct cu_uop *lui(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
+    const v8 imm = splat(u->imm);
+    const unsigned rd = u->rd;
+
     EACH_V8(k)
-        put_x(w, u->rd, k, splat(u->imm), partial);
+        put_x(w, rd, k, imm, partial);
     return next_of(u);
 }
 
@@ -106,35 +127,58 @@ INLINE v8 divide_words(unsigned op, v8 a, v8 b)
 
 INLINE const struct cu_uop *lane(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
+    const union cu_xreg *a = &w->x[u->rs1], *b = &w->x[u->rs2];
+    const unsigned rd = u->rd;
     union cu_xreg r;
 
 #if CU_EXEC_AVX512
     if (op == CU_OP_divw || op == CU_OP_divuw || op == CU_OP_remw || op == CU_OP_remuw) {
         EACH_V8(k)
-            put_x(w, u->rd, k, divide_words(op, w->x[u->rs1].v[k], w->x[u->rs2].v[k]), partial);
+            put_x(w, rd, k, divide_words(op, a->v[k], b->v[k]), partial);
         return next_of(u);
     }
 #endif
     for (unsigned l = 0; l < CU_LANES; l++)
-        r.i[l] = lane_value(op, w->x[u->rs1].i[l], w->x[u->rs2].i[l]);
-    put_lanes(w, u->rd, &r, partial);
+        r.i[l] = lane_value(op, a->i[l], b->i[l]);
+    put_lanes(w, rd, &r, partial);
     return next_of(u);
 }
 
-INLINE v8 branch_value(unsigned op, v8 a, v8 b)
+/* Bit per lane of eight for which the branch is taken. */
+#if CU_EXEC_AVX512
+INLINE __mmask8 branch_bits8(unsigned op, v8 a, v8 b)
 {
     switch (op) {
-    case CU_OP_beq: return (v8)(a == b);
-    case CU_OP_bne: return (v8)(a != b);
-    case CU_OP_blt: return (v8)(a < b);
-    case CU_OP_bge: return (v8)(a >= b);
-    case CU_OP_bltu: return (v8)((u8v)a < (u8v)b);
-    default: return (v8)((u8v)a >= (u8v)b);
+    case CU_OP_beq: return _mm512_cmpeq_epi64_mask((__m512i)a, (__m512i)b);
+    case CU_OP_bne: return _mm512_cmpneq_epi64_mask((__m512i)a, (__m512i)b);
+    case CU_OP_blt: return _mm512_cmplt_epi64_mask((__m512i)a, (__m512i)b);
+    case CU_OP_bge: return _mm512_cmpge_epi64_mask((__m512i)a, (__m512i)b);
+    case CU_OP_bltu: return _mm512_cmplt_epu64_mask((__m512i)a, (__m512i)b);
+    default: return _mm512_cmpge_epu64_mask((__m512i)a, (__m512i)b);
     }
+}
+#else
+INLINE uint32_t branch_bits8(unsigned op, v8 a, v8 b)
+{
+    switch (op) {
+    case CU_OP_beq: return sign_bits8((v8)(a == b));
+    case CU_OP_bne: return sign_bits8((v8)(a != b));
+    case CU_OP_blt: return sign_bits8((v8)(a < b));
+    case CU_OP_bge: return sign_bits8((v8)(a >= b));
+    case CU_OP_bltu: return sign_bits8((v8)((u8v)a < (u8v)b));
+    default: return sign_bits8((v8)((u8v)a >= (u8v)b));
+    }
+}
+#endif
+
+INLINE uint32_t branch_bits(unsigned op, const union cu_xreg *a, const union cu_xreg *b)
+{
+    return join_bits(branch_bits8(op, a->v[0], b->v[0]), branch_bits8(op, a->v[1], b->v[1]), branch_bits8(op, a->v[2], b->v[2]),
+                     branch_bits8(op, a->v[3], b->v[3]));
 }
 
 /* A target outside the region, or a sabotaged instruction: by address. */
-INLINE const struct cu_uop *far_target(struct cu_warp *w, const struct cu_uop *u, uint32_t taken)
+OUT_OF_LINE const struct cu_uop *far_target(struct cu_warp *w, const struct cu_uop *u, uint32_t taken)
 {
     uint64_t pc[CU_LANES], here = cu_pc(w->rg, u);
 
@@ -145,10 +189,8 @@ INLINE const struct cu_uop *far_target(struct cu_warp *w, const struct cu_uop *u
 
 INLINE const struct cu_uop *branch(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    uint32_t taken = 0;
+    uint32_t taken = branch_bits(op, &w->x[u->rs1], &w->x[u->rs2]);
 
-    EACH_V8(k)
-        taken |= sign_bits8(branch_value(op, w->x[u->rs1].v[k], w->x[u->rs2].v[k])) << (8 * k);
     if (partial)
         taken &= w->mask;
     if (!taken)
@@ -156,16 +198,18 @@ INLINE const struct cu_uop *branch(struct cu_warp *w, const struct cu_uop *u, un
     if (UNLIKELY(u->flags & CU_UOP_FAR))
         return far_target(w, u, taken);
     if (taken == (partial ? w->mask : CU_ALL))
-        return u + u->target;
-    return cu_path_branch(w, u, taken, u + u->target);
+        return cu_uop_target(u);
+    return cu_path_branch(w, u, taken, cu_uop_target(u));
 }
 
 INLINE void link_to(struct cu_warp *w, const struct cu_uop *u, bool partial)
 {
     v8 ra = splat((int64_t)(cu_pc(w->rg, u) + 2ull * u->step));
 
+    const unsigned rd = u->rd;
+
     EACH_V8(k)
-        put_x(w, u->rd, k, ra, partial);
+        put_x(w, rd, k, ra, partial);
 }
 
 INLINE bool is_link(unsigned reg)
@@ -185,7 +229,7 @@ INLINE const struct cu_uop *jal(struct cu_warp *w, const struct cu_uop *u, unsig
         w->path[w->cur].depth++;
     if (UNLIKELY(u->flags & CU_UOP_FAR))
         return far_target(w, u, CU_ALL);
-    return u + u->target;
+    return cu_uop_target(u);
 }
 
 INLINE const struct cu_uop *jalr(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)

@@ -1,93 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* exec_mem.h - handlers of loads and stores: contiguous, uniform, one page, and at last lane by lane. */
+/* exec_mem.h - handlers of loads and stores: a row of one page and one address for all; exec_mem_rest.h has the rest. */
 #ifndef HW_CU_EXEC_MEM_H
 #define HW_CU_EXEC_MEM_H
-
-INLINE uint32_t access_time(struct cu_warp *w, uint64_t first, uint64_t last, bool write, bool system)
-{
-    return CU_EXEC_TIMED ? cu_mem_time(w, first, last, write, system) : 0;
-}
-
-INLINE uint32_t access_time_lanes(struct cu_warp *w, const uint64_t *va, bool write)
-{
-    return CU_EXEC_TIMED ? cu_mem_time_lanes(w, va, write) : 0;
-}
-
-/* A run of bytes that one lookup covers. */
-struct run {
-    uint64_t va, size_B;
-    uint8_t *host;
-    bool system;
-};
-
-/* The run around va, from the TLB, the page tables or local memory; size_B 0: none, go lane by lane. */
-INLINE struct run run_at(struct cu_warp *w, uint64_t va, uint32_t rights)
-{
-    const struct cu_tlb_entry *e = &w->cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
-    uint64_t local = va - PETREL_LOCAL_BASE;
-
-    if (LIKELY(va - e->va < e->size_B && (e->rights & rights)))
-        return (struct run){ e->va, e->size_B, e->host, e->system };
-    if (local < w->cu->array->d.local_B)
-        return (struct run){ PETREL_LOCAL_BASE, w->cu->array->d.local_B, w->group->local, false };
-    if (va < PETREL_VA_USER_END) {
-        uint32_t fault;
-
-        e = cu_tlb_fill(w->cu, va, rights == PETREL_PTE_READ ? PETREL_ACCESS_READ : PETREL_ACCESS_WRITE, &fault);
-        if (e)
-            return (struct run){ e->va, e->size_B, e->host, e->system };
-    }
-    return (struct run){ 0 };
-}
-
-INLINE bool run_holds(const struct run *r, uint64_t va, uint64_t size_B)
-{
-    return r->size_B >= size_B && va - r->va <= r->size_B - size_B;
-}
-
-enum shape { SHAPE_CONTIGUOUS, SHAPE_UNIFORM, SHAPE_ANY };
-
-struct access {
-    union cu_xreg va;
-    uint64_t base;        /* address of the first active lane */
-    unsigned first, last; /* active lanes */
-};
-
-INLINE enum shape classify_access(struct cu_warp *w, const struct cu_uop *u, unsigned size_B, bool partial, struct access *a)
-{
-    v8 stride = { 0 }, same = { 0 };
-    int64_t start;
-
-    a->first = partial ? cu_first_lane(w->mask) : 0;
-    a->last = partial ? last_lane(w->mask) : CU_LANES - 1;
-    EACH_V8(k)
-        a->va.v[k] = plus(w->x[u->rs1].v[k], splat(u->imm));
-    a->base = w->x[u->rs1].u[a->first] + (uint64_t)u->imm;
-    start = (int64_t)(a->base - (uint64_t)a->first * size_B);
-    EACH_V8(k) {
-        v8 s = a->va.v[k] ^ plus(splat(start), lane_numbers(k) * size_B), e = a->va.v[k] ^ splat((int64_t)a->base);
-
-        stride |= partial ? s & w->m64[k] : s;
-        same |= partial ? e & w->m64[k] : e;
-    }
-    if (!any_bit8(stride))
-        return SHAPE_CONTIGUOUS;
-    return any_bit8(same) ? SHAPE_ANY : SHAPE_UNIFORM;
-}
-
-INLINE bool all_in_run(struct cu_warp *w, const struct access *a, const struct run *r, unsigned size_B, bool partial)
-{
-    v8 out = { 0 };
-
-    if (r->size_B < size_B)
-        return false;
-    EACH_V8(k) {
-        v8 bad = (v8)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va) > (u8v)splat((int64_t)(r->size_B - size_B)));
-
-        out |= partial ? bad & w->m64[k] : bad;
-    }
-    return !any_bit8(out);
-}
 
 INLINE unsigned access_size(unsigned op)
 {
@@ -116,360 +30,331 @@ INLINE int64_t load_one(unsigned op, const uint8_t *p)
     }
 }
 
-INLINE void store_one(unsigned size_B, uint8_t *p, uint64_t v)
+#include "exec_mem_rest.h"
+
+/* ---- Shapes ---- */
+
+enum shape { SHAPE_ROW, SHAPE_UNIFORM, SHAPE_ANY };
+
+/* What the first two active lanes look like; all others are then asked for that alone. Base registers: offsets are the same for all. */
+INLINE enum shape suggested_shape(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned size_B, bool partial)
 {
-    memcpy(p, &v, size_B);
+    uint32_t others = partial ? w->mask & (w->mask - 1) : 0;
+    unsigned second = partial ? others ? cu_first_lane(others) : first : 1;
+    uint64_t distance = x->u[second] - x->u[first];
+
+    if (LIKELY(distance == (uint64_t)(second - first) * size_B)) /* one lane alone is a row */
+        return SHAPE_ROW;
+    return distance ? SHAPE_ANY : SHAPE_UNIFORM;
 }
 
-/* Behind every store that does not go lane by lane through mem.c: reservations of lr on these bytes end. */
-INLINE void stored(struct cu_warp *w, const uint8_t *p, uint64_t size_B)
+/* Do all active lanes lie step_B behind the one before? */
+INLINE bool is_row(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned step_B, bool partial)
 {
-    if (UNLIKELY(cu_resv_any(w->cu->array)))
-        cu_resv_written(w->cu->array, p, size_B);
+    const v8 start = splat((int64_t)(x->u[first] - (uint64_t)first * step_B));
+    v8 off = { 0 };
+
+    EACH_V8(k) {
+        v8 d = x->v[k] ^ plus(start, lane_numbers(k) * step_B);
+
+        off |= partial ? d & w->m64[k] : d;
+    }
+    return !any_bit8(off);
 }
 
-/* Sign or zero extension of what a lane-by-lane load brought. */
-INLINE int64_t extend(unsigned op, uint64_t v)
+/* Where the first look finds span_B bytes, no more than a row; NULL: it does not. */
+INLINE uint8_t *near_host(const struct cu_warp *w, uint64_t va, uint64_t span_B, uint32_t rights, bool *system_out)
 {
-    return load_one(op, (const uint8_t *)&v);
+    const struct cu_tlb_entry *e = &w->cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
+    uint64_t off = va - e->va;
+
+    *system_out = e->system;
+    if (LIKELY(off <= e->size_B - span_B) && LIKELY(e->rights & rights)) /* an empty entry gives no rights */
+        return e->host + off;
+    off = va - PETREL_LOCAL_BASE;
+    *system_out = false;
+    return off < w->cu->array->d.local_B && w->cu->array->d.local_B - off >= span_B ? w->group->local + off : NULL;
 }
 
+/* ---- Rows ---- */
+
+/* Eight lanes' values from p on, extended as op says. */
 INLINE v8 load_eight(unsigned op, const uint8_t *p, unsigned k)
 {
     v8 r;
 
-    if (op == CU_OP_ld)
-        return ((const v8_mem *)p)[k];
-    if (op == CU_OP_lw)
-        return __builtin_convertvector(((const i8w_mem *)p)[k], v8);
-    if (op == CU_OP_lwu)
-        return (v8)__builtin_convertvector(((const u8w_mem *)p)[k], u8v);
+    p += k * 8 * access_size(op);
+    switch (op) {
+    case CU_OP_ld: return *(const v8_mem *)p;
+#if CU_EXEC_AVX512
+    case CU_OP_lw: return (v8)_mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i_u *)p));
+    case CU_OP_lwu: return (v8)_mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i_u *)p));
+    case CU_OP_lb: return (v8)_mm512_cvtepi8_epi64(_mm_loadl_epi64((const __m128i_u *)p));
+    case CU_OP_lbu: return (v8)_mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i_u *)p));
+    case CU_OP_lh: return (v8)_mm512_cvtepi16_epi64(_mm_loadu_si128((const __m128i_u *)p));
+    case CU_OP_lhu: return (v8)_mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i_u *)p));
+#else
+    case CU_OP_lw: return __builtin_convertvector(*(const i8w_mem *)p, v8);
+    case CU_OP_lwu: return (v8)__builtin_convertvector(*(const u8w_mem *)p, u8v);
+#endif
+    default: break;
+    }
     for (unsigned i = 0; i < 8; i++)
-        r[i] = load_one(op, p + (k * 8 + i) * access_size(op));
+        r[i] = load_one(op, p + i * access_size(op));
     return r;
 }
 
-INLINE void load_done(struct cu_warp *w, const struct cu_uop *u, uint32_t cycles)
-{
-    if (CU_EXEC_TIMED)
-        w->ready[u->d] = w->now + cycles;
-}
-
-/* Gather of some lanes within a run, into 64-bit values extended as op says. Other lanes are not read. */
-INLINE void gather(unsigned op, const struct access *a, const struct run *r, uint32_t lanes, union cu_xreg *out)
+/* Of the active ones of eight lanes; bytes of others are not touched. Without such loads no partial row comes here. */
+INLINE v8 load_some(unsigned op, v8 was, uint32_t lanes, const uint8_t *p)
 {
 #if CU_EXEC_AVX512
-    if (access_size(op) >= 4) {
-        EACH_V8(k) {
-            __m512i off = (__m512i)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va)), was = (__m512i)out->v[k];
-            __mmask8 m = (__mmask8)(lanes >> (8 * k));
-            __m256i half;
+    const __mmask8 m = (__mmask8)lanes;
 
-            if (access_size(op) == 8) {
-                out->v[k] = (v8)_mm512_mask_i64gather_epi64(was, m, off, r->host, 1);
-                continue;
-            }
-            half = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), m, off, r->host, 1);
-            out->v[k] = (v8)(op == CU_OP_lw ? _mm512_mask_cvtepi32_epi64(was, m, half) : _mm512_mask_cvtepu32_epi64(was, m, half));
-        }
-        return;
+    switch (op) {
+    case CU_OP_lb: return (v8)_mm512_mask_cvtepi8_epi64((__m512i)was, m, _mm_maskz_loadu_epi8(m, p));
+    case CU_OP_lbu: return (v8)_mm512_mask_cvtepu8_epi64((__m512i)was, m, _mm_maskz_loadu_epi8(m, p));
+    case CU_OP_lh: return (v8)_mm512_mask_cvtepi16_epi64((__m512i)was, m, _mm_maskz_loadu_epi16(m, p));
+    case CU_OP_lhu: return (v8)_mm512_mask_cvtepu16_epi64((__m512i)was, m, _mm_maskz_loadu_epi16(m, p));
+    case CU_OP_lw: return (v8)_mm512_mask_cvtepi32_epi64((__m512i)was, m, _mm256_maskz_loadu_epi32(m, p));
+    case CU_OP_lwu: return (v8)_mm512_mask_cvtepu32_epi64((__m512i)was, m, _mm256_maskz_loadu_epi32(m, p));
+    default: return (v8)_mm512_mask_loadu_epi64((__m512i)was, m, p);
+    }
+#else
+    return was;
+#endif
+}
+
+INLINE void store_eight(unsigned size_B, uint8_t *p, v8 v)
+{
+#if CU_EXEC_AVX512
+    if (size_B == 1)
+        _mm_storel_epi64((__m128i_u *)p, _mm512_cvtepi64_epi8((__m512i)v));
+    if (size_B == 2)
+        _mm_storeu_si128((__m128i_u *)p, _mm512_cvtepi64_epi16((__m512i)v));
+    if (size_B == 4)
+        _mm256_storeu_si256((__m256i_u *)p, _mm512_cvtepi64_epi32((__m512i)v));
+#else
+    if (size_B == 4)
+        *(i8w_mem *)p = __builtin_convertvector(v, i8w);
+#endif
+    if (size_B == 8)
+        *(v8_mem *)p = v;
+}
+
+INLINE void store_some(unsigned size_B, uint8_t *p, v8 v, uint32_t lanes)
+{
+#if CU_EXEC_AVX512
+    const __mmask8 m = (__mmask8)lanes;
+
+    switch (size_B) {
+    case 1: _mm_mask_storeu_epi8(p, m, _mm512_cvtepi64_epi8((__m512i)v)); break;
+    case 2: _mm_mask_storeu_epi16(p, m, _mm512_cvtepi64_epi16((__m512i)v)); break;
+    case 4: _mm256_mask_storeu_epi32(p, m, _mm512_cvtepi64_epi32((__m512i)v)); break;
+    default: _mm512_mask_storeu_epi64(p, m, (__m512i)v); break;
     }
 #endif
-    for (uint32_t m = lanes; m; m &= m - 1) {
-        unsigned l = cu_first_lane(m);
-
-        out->i[l] = load_one(op, r->host + (a->va.u[l] - r->va));
-    }
 }
 
-/* Lanes whose access lies in the run whole. */
-INLINE uint32_t lanes_in_run(const struct access *a, const struct run *r, unsigned size_B)
-{
-    uint32_t in = 0;
+/* ---- Handlers ---- */
 
+/* An access's place: of a row from the first active lane to the last, or of one address. */
+struct place {
+    uint64_t va, span_B;
+    uint8_t *host;  /* NULL: out of line */
+    uint8_t *row;   /* of lane 0, were it active */
+    bool system;
+};
+
+/* Of what is suggested to be `shape`. */
+INLINE struct place place_of(const struct cu_warp *w, const struct cu_uop *u, unsigned first, unsigned size_B, enum shape shape, bool partial, bool write)
+{
+    const union cu_xreg *x = &w->x[u->rs1];
+    struct place p = { .va = x->u[first] + (uint64_t)u->imm, .span_B = size_B };
+
+    if (UNLIKELY(!is_row(w, x, first, shape == SHAPE_ROW ? size_B : 0, partial)))
+        return p;
+    if (shape == SHAPE_ROW)
+        p.span_B = partial ? (uint64_t)(last_lane(w->mask) - first + 1) * size_B : CU_LANES * size_B;
+    p.host = near_host(w, p.va, p.span_B, write ? PETREL_PTE_WRITE : PETREL_PTE_READ, &p.system);
+    p.row = p.host - (uint64_t)first * size_B;
+    return p;
+}
+
+/* Workgroups mostly work on consecutive pieces: what the next warp will ask for. */
+INLINE void expect_next(const uint8_t *host, unsigned size_B, bool write)
+{
+    if (write)
+        __builtin_prefetch(host + CU_LANES * size_B, 1);
+    else
+        __builtin_prefetch(host + CU_LANES * size_B);
+}
+
+OUT_OF_LINE const struct cu_uop *load_timed(struct cu_warp *w, const struct cu_uop *u, uint64_t va, uint64_t span_B, bool system)
+{
+    w->ready[u->d] = w->now + cu_mem_time(w, va, va + span_B - 1, false, system);
+    return next_of(u);
+}
+
+INLINE const struct cu_uop *loaded(struct cu_warp *w, const struct cu_uop *u, const struct place *p)
+{
+    return CU_EXEC_TIMED ? load_timed(w, u, p->va, p->span_B, p->system) : next_of(u);
+}
+
+INLINE void load_row(const struct cu_warp *w, unsigned op, union cu_xreg *d, const uint8_t *row, bool partial)
+{
     EACH_V8(k)
-        in |= sign_bits8((v8)((u8v)a->va.v[k] - (u8v)splat((int64_t)r->va) <= (u8v)splat((int64_t)(r->size_B - size_B)))) << (8 * k);
-    return in;
-}
-
-/* Gather over several runs, one after the other. False: some lane's access needs the long way. */
-INLINE bool gather_runs(struct cu_warp *w, unsigned op, bool partial, const struct access *a, union cu_xreg *out)
-{
-    uint32_t left = partial ? w->mask : CU_ALL;
-
-    while (left) {
-        unsigned l = cu_first_lane(left);
-        struct run r = run_at(w, a->va.u[l], PETREL_PTE_READ);
-        uint32_t in = r.size_B < access_size(op) ? 0 : lanes_in_run(a, &r, access_size(op)) & left;
-
-        if (!(in >> l & 1) || r.system)
-            return false;
-        gather(op, a, &r, in, out);
-        left &= ~in;
-    }
-    return true;
-}
-
-/*
- * Lanes' private memory lies interleaved, so that the same place of all stacks is a row of 256 bytes. The row, where all lanes access the
- * same place of their own, within its 8 bytes; else NULL.
- */
-INLINE uint8_t *private_row(struct cu_warp *w, const struct access *a, unsigned size_B, bool partial)
-{
-    const struct hw_cu_config *c = &w->cu->array->config;
-    uint64_t place = (uint64_t)(w->cu->index * c->warps_per_cu + w->slot) * CU_LANES * c->private_B;
-    uint64_t base = a->base - (uint64_t)a->first * c->private_B, off = base - PETREL_PRIVATE_BASE - place;
-    v8 other = { 0 };
-
-    if (LIKELY(a->base < PETREL_PRIVATE_BASE) || off >= c->private_B || off % 8 + size_B > 8 || !c->scratch)
-        return NULL;
-    EACH_V8(k) {
-        v8 d = a->va.v[k] ^ plus(splat((int64_t)base), (v8)((u8v)lane_numbers(k) * c->private_B));
-
-        other |= partial ? d & w->m64[k] : d;
-    }
-    return any_bit8(other) ? NULL : c->scratch + place + off / 8 * sizeof(union cu_xreg);
-}
-
-INLINE uint32_t row_time(const struct cu_warp *w)
-{
-    return w->cu->array->config.lat_l1 + w->active - 1;
-}
-
-/* Sign or zero extension of the low bytes, as op says. */
-INLINE v8 extend_eight(unsigned op, v8 v)
-{
-    switch (op) {
-    case CU_OP_lb: return (v8)((u8v)v << 56) >> 56;
-    case CU_OP_lh: return (v8)((u8v)v << 48) >> 48;
-    case CU_OP_lw: return (v8)((u8v)v << 32) >> 32;
-    default: return access_size(op) == 8 ? v : v & splat((int64_t)((1ull << (8 * access_size(op) % 64)) - 1));
-    }
-}
-
-INLINE bool load_private(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct access *a, union cu_xreg *out)
-{
-    const v8_mem *row = (const v8_mem *)private_row(w, a, access_size(op), partial);
-
-    if (!row)
-        return false;
-    EACH_V8(k)
-        out->v[k] = extend_eight(op, (v8)((u8v)row[k] >> (a->base % 8 * 8)));
-    load_done(w, u, row_time(w));
-    return true;
-}
-
-INLINE bool store_private(struct cu_warp *w, unsigned size_B, bool partial, const struct access *a, const uint64_t *values)
-{
-    v8_mem *row = (v8_mem *)private_row(w, a, size_B, partial);
-    unsigned shift = a->base % 8 * 8;
-    v8 bytes = splat((int64_t)((size_B == 8 ? UINT64_MAX : (1ull << (8 * size_B % 64)) - 1) << shift));
-
-    if (!row || UNLIKELY(w->cu->array->resv_live))
-        return false;
-    EACH_V8(k) {
-        v8 m = partial ? bytes & w->m64[k] : bytes;
-
-        row[k] = (row[k] & ~m) | ((v8)((u8v)((const v8_mem *)values)[k] << shift) & m);
-    }
-    return true;
-}
-
-/* Loads of any shape as 64-bit values in active lanes of *out. False: faulted. */
-INLINE bool load_any(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct access *a, union cu_xreg *out)
-{
-    struct run r;
-
-    if (load_private(w, u, op, partial, a, out))
-        return true;
-    r = run_at(w, a->base, PETREL_PTE_READ);
-    memset(out, 0, sizeof(*out));
-    if (all_in_run(w, a, &r, access_size(op), partial)) {
-        gather(op, a, &r, partial ? w->mask : CU_ALL, out);
-        load_done(w, u, r.system ? w->cu->array->config.lat_link : access_time_lanes(w, a->va.u, false));
-        return true;
-    }
-    if (gather_runs(w, op, partial, a, out)) {
-        load_done(w, u, access_time_lanes(w, a->va.u, false));
-        return true;
-    }
-    if (!cu_mem_lanes(w, u, a->va.u, access_size(op), out->u, false))
-        return false;
-    for (unsigned l = 0; l < CU_LANES; l++)
-        out->i[l] = extend(op, out->u[l]);
-    load_done(w, u, access_time_lanes(w, a->va.u, false));
-    return true;
+        d->v[k] = partial ? load_some(op, d->v[k], w->mask >> (8 * k), row + k * 8 * access_size(op)) : load_eight(op, row, k);
 }
 
 INLINE const struct cu_uop *load(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    unsigned size_B = access_size(op);
-    struct access a;
-    enum shape shape = classify_access(w, u, size_B, partial, &a);
-    uint64_t span = shape == SHAPE_UNIFORM ? size_B : (uint64_t)(a.last - a.first + 1) * size_B;
-    struct run r = run_at(w, a.base, PETREL_PTE_READ);
-    union cu_xreg out;
+    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0, rd = u->rd;
+    const enum shape shape = suggested_shape(w, &w->x[u->rs1], first, size_B, partial);
+    struct place p;
 
-    if (UNLIKELY(shape == SHAPE_ANY || !run_holds(&r, a.base, span))) {
-        if (!load_any(w, u, op, partial, &a, &out))
-            return NULL;
-        put_lanes(w, u->rd, &out, partial);
-        return next_of(u);
+    if (LIKELY(shape == SHAPE_ROW) && (CU_EXEC_AVX512 || !partial)) {
+        p = place_of(w, u, first, size_B, SHAPE_ROW, partial, false);
+        if (UNLIKELY(!p.host))
+            return load_rest(w, u);
+        if (!partial)
+            expect_next(p.host, size_B, false);
+        load_row(w, op, &w->x[rd], p.row, partial);
+        return loaded(w, u, &p);
     }
-    const uint8_t *p = r.host + (a.base - r.va);
-
     if (shape == SHAPE_UNIFORM) {
-        v8 v = splat(load_one(op, p));
+        p = place_of(w, u, first, size_B, SHAPE_UNIFORM, partial, false);
+        if (UNLIKELY(!p.host))
+            return load_rest(w, u);
+        const v8 v = splat(load_one(op, p.host));
 
         EACH_V8(k)
-            put_x(w, u->rd, k, v, partial);
-    } else if (!partial) {
-        EACH_V8(k)
-            w->x[u->rd].v[k] = load_eight(op, p, k);
-    } else {
-        for (unsigned l = a.first; l <= a.last; l++)
-            out.i[l] = load_one(op, p + (l - a.first) * size_B);
-        for (uint32_t m = w->mask; m; m &= m - 1)
-            w->x[u->rd].i[cu_first_lane(m)] = out.i[cu_first_lane(m)];
+            put_x(w, rd, k, v, partial);
+        return loaded(w, u, &p);
     }
-    load_done(w, u, access_time(w, a.base, a.base + span - 1, false, r.system));
-    return next_of(u);
+    return load_rest(w, u);
+}
+
+/* Singles' and doubles' bits as they lie in memory. */
+INLINE void fload_row(struct cu_warp *w, union cu_freg *d, const uint8_t *row, bool single, bool partial)
+{
+    if (!partial) {
+        memcpy(d, row, CU_LANES * (single ? 4 : 8));
+        return;
+    }
+#if CU_EXEC_AVX512
+    for (unsigned k = 0; k < 2 && single; k++)
+        d->wv[k] = (i16v)_mm512_mask_loadu_epi32((__m512i)d->wv[k], (__mmask16)(w->mask >> (16 * k)), row + 64 * k);
+    for (unsigned k = 0; k < 4 && !single; k++)
+        d->qv[k] = (v8)_mm512_mask_loadu_epi64((__m512i)d->qv[k], (__mmask8)(w->mask >> (8 * k)), row + 64 * k);
+#endif
+}
+
+INLINE void fload_uniform(struct cu_warp *w, union cu_freg *d, int64_t value, bool single, bool partial)
+{
+    const i16v s = splat_w((int32_t)value);
+    const v8 q = splat(value);
+
+    for (unsigned k = 0; k < 2 && single; k++)
+        keep32(w, d, k, (f16v)s, partial);
+    for (unsigned k = 0; k < 4 && !single; k++)
+        keep64(w, d, k, (d8)q, partial);
 }
 
 INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    bool single = op != CU_OP_fld; /* halves, too, lie in 32 bits */
-    const uint32_t box = op == CU_OP_flh ? 0xffff0000u : 0;
-    unsigned size_B = access_size(op);
-    struct access a;
-    enum shape shape = classify_access(w, u, size_B, partial, &a);
-    uint64_t span = shape == SHAPE_UNIFORM ? size_B : (uint64_t)(a.last - a.first + 1) * size_B;
-    struct run r = run_at(w, a.base, PETREL_PTE_READ);
-    union cu_freg f;
-    union cu_xreg out;
+    const bool single = op == CU_OP_flw;
+    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0, rd = u->rd;
+    const enum shape shape = suggested_shape(w, &w->x[u->rs1], first, size_B, partial);
+    struct place p;
 
-    if (UNLIKELY(shape == SHAPE_ANY || !run_holds(&r, a.base, span))) {
-        if (!load_any(w, u, op, partial, &a, &out))
-            return NULL;
-        if (single)
-            for (unsigned l = 0; l < CU_LANES; l++)
-                f.w[l] = (uint32_t)out.u[l] | box;
-        else
-            memcpy(&f, &out, sizeof(f));
-        put_f(w, u->rd, &f, single, partial);
-        return next_of(u);
-    }
-    const uint8_t *p = r.host + (a.base - r.va);
-
-    if (shape == SHAPE_UNIFORM) {
-        int64_t v = load_one(op, p);
-
-        if (single) {
-            f.wv[0] = splat_w((int32_t)((uint32_t)v | box));
-            f.wv[1] = f.wv[0];
-        } else {
-            EACH_V8(k)
-                f.qv[k] = splat(v);
-        }
-    } else if (op == CU_OP_flh) {
-        memset(&f, 0, sizeof(f));
-        for (unsigned l = a.first; l <= a.last; l++)
-            f.w[l] = (uint32_t)load_one(op, p + (l - a.first) * size_B) | box;
-    } else if (!partial) {
-        memcpy(&f, p, CU_LANES * size_B);
+    if (op == CU_OP_flh || shape == SHAPE_ANY || (partial && UNLIKELY((w->f_single >> rd & 1) != single)) ||
+        (partial && shape == SHAPE_ROW && !CU_EXEC_AVX512))
+        return fload_rest(w, u);
+    if (LIKELY(shape == SHAPE_ROW)) {
+        p = place_of(w, u, first, size_B, SHAPE_ROW, partial, false);
+        if (UNLIKELY(!p.host))
+            return fload_rest(w, u);
+        if (!partial)
+            expect_next(p.host, size_B, false);
+        fload_row(w, &w->f[rd], p.row, single, partial);
     } else {
-        memcpy((uint8_t *)&f + a.first * size_B, p, (a.last - a.first + 1) * size_B);
+        p = place_of(w, u, first, size_B, SHAPE_UNIFORM, partial, false);
+        if (UNLIKELY(!p.host))
+            return fload_rest(w, u);
+        fload_uniform(w, &w->f[rd], load_one(op, p.host), single, partial);
     }
-    put_f(w, u->rd, &f, single, partial);
-    load_done(w, u, access_time(w, a.base, a.base + span - 1, false, r.system));
+    w->f_single = single ? w->f_single | 1u << rd : w->f_single & ~(1u << rd);
+    return loaded(w, u, &p);
+}
+
+/* Reservations of lr on the bytes end. */
+OUT_OF_LINE const struct cu_uop *stored_on_reserved(struct cu_warp *w, const struct cu_uop *u, uint64_t va, uint64_t span_B, bool system,
+                                                    const uint8_t *host)
+{
+    cu_resv_written(w->cu->array, host, span_B);
+    access_time(w, va, va + span_B - 1, true, system);
     return next_of(u);
 }
 
-/* Stores 64-bit lane values' low size_B bytes. In lane order, so the highest lane wins. */
-INLINE const struct cu_uop *store_values(struct cu_warp *w, const struct cu_uop *u, unsigned size_B, bool partial, struct access *a,
-                                         enum shape shape, const uint64_t *values)
+OUT_OF_LINE const struct cu_uop *store_timed(struct cu_warp *w, const struct cu_uop *u, uint64_t va, uint64_t span_B, bool system)
 {
-    struct run r = run_at(w, a->base, PETREL_PTE_WRITE);
-    uint64_t span = (uint64_t)(a->last - a->first + 1) * size_B, data[CU_LANES];
-
-    if (store_private(w, size_B, partial, a, values))
-        return next_of(u);
-    if (LIKELY(shape == SHAPE_CONTIGUOUS && run_holds(&r, a->base, span))) {
-        uint8_t *p = r.host + (a->base - r.va);
-
-        for (uint32_t m = partial ? w->mask : CU_ALL; m; m &= m - 1) {
-            unsigned l = cu_first_lane(m);
-
-            store_one(size_B, p + (l - a->first) * size_B, values[l]);
-        }
-        stored(w, p, span);
-        access_time(w, a->base, a->base + span - 1, true, r.system);
-        return next_of(u);
-    }
-    if (LIKELY(all_in_run(w, a, &r, size_B, partial))) {
-        for (uint32_t m = partial ? w->mask : CU_ALL; m; m &= m - 1) {
-            unsigned l = cu_first_lane(m);
-
-            store_one(size_B, r.host + (a->va.u[l] - r.va), values[l]);
-            stored(w, r.host + (a->va.u[l] - r.va), size_B);
-        }
-    } else {
-        memcpy(data, values, sizeof(data));
-        if (!cu_mem_lanes(w, u, a->va.u, size_B, data, true))
-            return NULL;
-    }
-    access_time_lanes(w, a->va.u, true);
+    cu_mem_time(w, va, va + span_B - 1, true, system);
     return next_of(u);
+}
+
+INLINE const struct cu_uop *stored(struct cu_warp *w, const struct cu_uop *u, const struct place *p)
+{
+    if (UNLIKELY(cu_resv_any(w->cu->array)))
+        return stored_on_reserved(w, u, p->va, p->span_B, p->system, p->host);
+    return CU_EXEC_TIMED ? store_timed(w, u, p->va, p->span_B, p->system) : next_of(u);
 }
 
 INLINE const struct cu_uop *store(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    unsigned size_B = access_size(op);
-    struct access a;
-    enum shape shape = classify_access(w, u, size_B, partial, &a);
+    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0;
+    const union cu_xreg *s = &w->x[u->rs2];
+    struct place p;
 
-    if (!partial && size_B >= 4 && LIKELY(shape == SHAPE_CONTIGUOUS)) {
-        struct run r = run_at(w, a.base, PETREL_PTE_WRITE);
-
-        if (LIKELY(run_holds(&r, a.base, CU_LANES * size_B))) {
-            uint8_t *p = r.host + (a.base - r.va);
-
-            EACH_V8(k) {
-                if (size_B == 8)
-                    ((v8_mem *)p)[k] = w->x[u->rs2].v[k];
-                else
-                    ((i8w_mem *)p)[k] = __builtin_convertvector(w->x[u->rs2].v[k], i8w);
-            }
-            stored(w, p, CU_LANES * size_B);
-            access_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
-            return next_of(u);
-        }
+    if ((!CU_EXEC_AVX512 && (partial || size_B < 4)) || suggested_shape(w, &w->x[u->rs1], first, size_B, partial) != SHAPE_ROW)
+        return store_rest(w, u);
+    p = place_of(w, u, first, size_B, SHAPE_ROW, partial, true);
+    if (UNLIKELY(!p.host))
+        return store_rest(w, u);
+    if (!partial)
+        expect_next(p.host, size_B, true);
+    EACH_V8(k) {
+        if (partial)
+            store_some(size_B, p.row + k * 8 * size_B, s->v[k], w->mask >> (8 * k));
+        else
+            store_eight(size_B, p.row + k * 8 * size_B, s->v[k]);
     }
-    return store_values(w, u, size_B, partial, &a, shape, w->x[u->rs2].u);
+    return stored(w, u, &p);
 }
 
-/* fsw and fsh store the low bits as they are, boxed or not. */
 INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
 {
-    unsigned size_B = access_size(op);
-    bool as_single = w->f_single >> u->rs2 & 1;
-    struct access a;
-    enum shape shape = classify_access(w, u, size_B, partial, &a);
-    uint64_t values[CU_LANES];
+    const bool single = op == CU_OP_fsw;
+    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0, rs2 = u->rs2;
+    const union cu_freg *s = &w->f[rs2];
+    struct place p;
 
-    if (!partial && op != CU_OP_fsh && as_single == (op == CU_OP_fsw) && LIKELY(shape == SHAPE_CONTIGUOUS)) {
-        struct run r = run_at(w, a.base, PETREL_PTE_WRITE);
-
-        if (LIKELY(run_holds(&r, a.base, CU_LANES * size_B))) {
-            memcpy(r.host + (a.base - r.va), &w->f[u->rs2], CU_LANES * size_B);
-            stored(w, r.host + (a.base - r.va), CU_LANES * size_B);
-            access_time(w, a.base, a.base + CU_LANES * size_B - 1, true, r.system);
-            return next_of(u);
-        }
+    if (op == CU_OP_fsh || (partial && !CU_EXEC_AVX512) || UNLIKELY((w->f_single >> rs2 & 1) != single) ||
+        suggested_shape(w, &w->x[u->rs1], first, size_B, partial) != SHAPE_ROW)
+        return fstore_rest(w, u);
+    p = place_of(w, u, first, size_B, SHAPE_ROW, partial, true);
+    if (UNLIKELY(!p.host))
+        return fstore_rest(w, u);
+    if (!partial) {
+        expect_next(p.host, size_B, true);
+        memcpy(p.row, s, CU_LANES * size_B);
     }
-    for (unsigned l = 0; l < CU_LANES; l++)
-        values[l] = as_single ? 0xffffffff00000000ull | w->f[u->rs2].w[l] : w->f[u->rs2].q[l];
-    return store_values(w, u, size_B, partial, &a, shape, values);
+#if CU_EXEC_AVX512
+    for (unsigned k = 0; k < 2 && partial && single; k++)
+        _mm512_mask_storeu_epi32(p.row + 64 * k, (__mmask16)(w->mask >> (16 * k)), (__m512i)s->wv[k]);
+    for (unsigned k = 0; k < 4 && partial && !single; k++)
+        _mm512_mask_storeu_epi64(p.row + 64 * k, (__mmask8)(w->mask >> (8 * k)), (__m512i)s->qv[k]);
+#endif
+    return stored(w, u, &p);
 }
 
 INLINE const struct cu_uop *amo(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)

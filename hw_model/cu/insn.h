@@ -135,16 +135,33 @@ struct cu_uop {
     cu_handler fn[2];          /**< all 32 lanes, some lanes */
     int64_t imm;               /**< immediate; AUIPC: the sum; CSR: number */
     uint32_t bits;             /**< as fetched (16 bits for a compressed one) */
-    int32_t target;            /**< branch, jal: distance in micro-ops */
+    int32_t target_B;          /**< branch, jal: distance in bytes of micro-ops */
     uint32_t reconv;
     uint16_t op;
     uint16_t lat;
+    uint16_t flags;            /**< enum cu_uop_flag */
     uint8_t rd, rs1, rs2, rs3; /**< register numbers; rd may be CU_REG_SINK */
     uint8_t d, s1, s2, s3;     /**< scoreboard slots */
-    uint8_t step;              /**< halfwords to the next instruction */
+    uint8_t step;              /**< halfwords to the next instruction, */
+    uint8_t next_B;            /**< and bytes of micro-ops: what the loops add */
     uint8_t rm;                /**< rounding mode field */
-    uint8_t flags;             /**< enum cu_uop_flag */
 };
+_Static_assert(sizeof(struct cu_uop) == 56, "next_B holds two of them");
+
+static inline __attribute__((always_inline)) void cu_uop_set_step(struct cu_uop *u, unsigned halves)
+{
+    u->step = (uint8_t)halves;
+    u->next_B = (uint8_t)(halves * sizeof(*u));
+}
+/** What follows in memory, and where a branch or jal inside the region leads. */
+static inline __attribute__((always_inline)) const struct cu_uop *cu_uop_next(const struct cu_uop *u)
+{
+    return (const struct cu_uop *)((const char *)u + u->next_B);
+}
+static inline __attribute__((always_inline)) const struct cu_uop *cu_uop_target(const struct cu_uop *u)
+{
+    return (const struct cu_uop *)((const char *)u + u->target_B);
+}
 
 /** Operation and fields from 32 instruction bits. False: no such instruction (uop becomes CU_OP_ILLEGAL). */
 bool cu_decode(uint32_t bits, uint64_t pc, struct cu_uop *uop_out);

@@ -269,9 +269,62 @@ static void test_unit(void **state)
     assert_true(tested >= 90);
 }
 
+/* ---- Vectors: what only some lanes have ---- */
+
+/* Lane l of `lanes` has a special operand, the others plain ones, which raise less. */
+static void fill_lanes(struct item items[32], const struct fp_op *fp, uint32_t lanes, unsigned special)
+{
+    static const uint32_t singles[][3] = { { 0x7fc00001, 0x3f800000, 0x3f800000 }, { 0x3f800000, 0x7f800001, 0x3f800000 },
+                                           { 0x7f800000, 0, 0x7fc00000 }, { 0x3f800000, 0x3f800000, 0xffc12345 }, { 0xff800000, 0, 0x3f800000 } };
+    const bool single = fp->from == 's';
+
+    for (unsigned l = 0; l < 32; l++) {
+        for (unsigned k = 0; k < 3; k++) {
+            const uint32_t s = lanes >> l & 1 ? singles[special][k] : 0x3f800000u + ((l * 7 + k * 3) << 18);
+            const uint64_t exponent = s >> 23 & 255, d_exponent = exponent == 255 ? 2047 : exponent ? exponent - 127 + 1023 : 0;
+
+            items[l].in[k] = single ? 0xffffffff00000000ull | s : (uint64_t)(s >> 31) << 63 | d_exponent << 52 | (uint64_t)(s & 0x7fffff) << 29;
+        }
+        unsigned flags;
+        items[l].out = oracle(fp, items[l].in, 0, &flags);
+        items[l].flags = flags;
+    }
+}
+
+static void check_lanes(const struct fp_op *fp, unsigned op)
+{
+    static const uint32_t lanes[] = { 0, 1, 1u << 15, 1u << 16, 1u << 18, 1u << 31, 1u << 3 | 1u << 20, UINT32_MAX };
+    struct item items[32];
+
+    for (unsigned i = 0; i < 5 * sizeof(lanes) / sizeof(lanes[0]); i++) {
+        fill_lanes(items, fp, lanes[i / 5], i % 5);
+        for (unsigned h = 0; h < 2; h++) {
+            run_items(&fixtures[h], op, 0, false, fp->from == 's', items, 32, 32);
+            run_items(&fixtures[h], op, 0, false, fp->from == 's', items, 19, 19);
+        }
+    }
+}
+
+/* Arithmetic on vectors that are plain in all lanes, or but for some in one half or in both. */
+static void test_lanes(void **state)
+{
+    unsigned tested = 0;
+
+    (void)state;
+    for (unsigned op = 0; op < CU_OP_COUNT; op++) {
+        struct fp_op fp;
+
+        if (!oracle_parse(cu_insns[op].mnemonic, &fp) || (fp.from != 's' && fp.from != 'd') || fp.kind == FP_CVT || fp.kind == FP_MV)
+            continue;
+        tested++;
+        check_lanes(&fp, op);
+    }
+    assert_true(tested >= 30);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_soft), cmocka_unit_test(test_unit) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_soft), cmocka_unit_test(test_unit), cmocka_unit_test(test_lanes) };
 
     return cmocka_run_group_tests_name("cu-fp", tests, setup, teardown);
 }

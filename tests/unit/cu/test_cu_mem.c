@@ -18,7 +18,7 @@
 struct row { uint64_t va, value, pad[2]; }; /* of a lane; value: loaded, or to be stored */
 
 static struct cu_fixture *f;
-static const uint32_t masks[] = { 32, 19, 1 }; /* lanes */
+static const uint32_t masks[] = { UINT32_MAX, 0x7ffff, 1, 1u << 31, 0x00ff3c10, 0xaaaaaaaa }; /* lanes */
 
 /* What the manual says of each instruction: bytes, and how they fill a register. */
 static const struct access { uint16_t op; uint8_t size_B; bool fp; int kind; } loads[] = { /* kind: -1 sign, 0 zero, 1 ones above */
@@ -51,6 +51,21 @@ static unsigned put_prologue(uint32_t *code)
     return n;
 }
 
+/* Lanes from 0 on are launched alone; of others, all are, and a branch leads over the next instructions, by the mask in pad[1]. */
+static unsigned lanes_launched(uint32_t mask)
+{
+    return mask & (mask + 1) ? 32 : (unsigned)__builtin_popcount(mask);
+}
+
+static unsigned put_mask(uint32_t *code, unsigned n, uint32_t mask, unsigned skipped)
+{
+    if (lanes_launched(mask) == (unsigned)__builtin_popcount(mask))
+        return n;
+    code[n++] = i_type(MATCH(ld), 9, 5, 24);
+    code[n++] = b_type(MATCH(beq), 9, 0, 4 + 4 * (int)skipped);
+    return n;
+}
+
 static struct row *run(uint32_t *code, unsigned n, struct row rows[32], unsigned lanes, uint32_t local_B)
 {
     struct launch l = { .grid = { 1, 1, 1 }, .block = { lanes, 1, 1 }, .local_B = local_B };
@@ -69,7 +84,7 @@ static struct row *run(uint32_t *code, unsigned n, struct row rows[32], unsigned
 
 /* ---- Shapes: where the lanes' accesses lie ---- */
 
-enum shape { CONTIGUOUS, UNIFORM, REVERSED, STRIDED, SCATTERED, SHAPES };
+enum shape { CONTIGUOUS, UNIFORM, REVERSED, STRIDED, SCATTERED, NEARLY_CONTIGUOUS, NEARLY_UNIFORM, SHAPES };
 
 static uint64_t lane_va(enum shape s, unsigned lane, unsigned size_B, uint64_t base)
 {
@@ -78,6 +93,8 @@ static uint64_t lane_va(enum shape s, unsigned lane, unsigned size_B, uint64_t b
     case UNIFORM: return base;
     case REVERSED: return base + (31 - lane) * size_B;
     case STRIDED: return base + lane * 160;
+    case NEARLY_CONTIGUOUS: return base + lane * size_B + (lane % 21 == 17); /* not as the first lanes let expect */
+    case NEARLY_UNIFORM: return base + (lane % 27 == 5);
     default: return base + (lane * 2654435761u >> 7) % 9000;
     }
 }
@@ -115,22 +132,25 @@ static uint64_t window_value(uint64_t va, unsigned size_B)
     return v;
 }
 
-static void check_load(const struct access *a, enum shape s, unsigned base, unsigned lanes, int imm)
+static void check_load(const struct access *a, enum shape s, unsigned base, uint32_t mask, int imm)
 {
     struct row rows[32] = { 0 }, *out;
     uint32_t code[16];
     unsigned n = put_prologue(code);
 
     for (unsigned l = 0; l < 32; l++)
-        rows[l] = (struct row){ lane_va(s, l, a->size_B, base_of(base)) - (uint64_t)(int64_t)imm, 0x7777, { 0 } };
+        rows[l] = (struct row){ lane_va(s, l, a->size_B, base_of(base)) - (uint64_t)(int64_t)imm, 0x7777, { 0, mask >> l & 1 } };
+    if (a->fp) /* in one layout or the other, before some lanes are loaded */
+        code[n++] = imm & 1 ? r_type(MATCH(fmv_w_x), 7, 0, 0) : r_type(MATCH(fmv_d_x), 7, 0, 0);
+    n = put_mask(code, n, mask, 2);
     code[n++] = i_type(cu_insns[a->op].match, 7, 6, imm);
     code[n++] = a->fp ? s_type(MATCH(fsd), 5, 7, 8) : s_type(MATCH(sd), 5, 7, 8);
-    out = run(code, n, rows, lanes, 0);
+    out = run(code, n, rows, lanes_launched(mask), 0);
     for (unsigned l = 0; l < 32; l++) {
-        uint64_t va = rows[l].va + (uint64_t)(int64_t)imm, want = l < lanes ? filled(a, window_value(va, a->size_B)) : 0x7777;
+        uint64_t va = rows[l].va + (uint64_t)(int64_t)imm, want = mask >> l & 1 ? filled(a, window_value(va, a->size_B)) : 0x7777;
 
         if (out[l].value != want)
-            fail_msg("%s shape %d base %u lane %u of %u: 0x%llx, not 0x%llx", cu_insns[a->op].mnemonic, (int)s, base, l, lanes,
+            fail_msg("%s shape %d base %u lane %u of 0x%x: 0x%llx, not 0x%llx", cu_insns[a->op].mnemonic, (int)s, base, l, mask,
                      (unsigned long long)out[l].value, (unsigned long long)want);
     }
 }
@@ -149,7 +169,7 @@ static void test_loads(void **state)
 }
 
 /* f4 holds the value as raw bits, or packed as a boxed single where the value is one. */
-static void check_store(const struct access *a, enum shape s, unsigned base, unsigned lanes, bool packed)
+static void check_store(const struct access *a, enum shape s, unsigned base, uint32_t mask, bool packed)
 {
     static uint8_t want[FLAT_SWAP_B];
     struct row rows[32] = { 0 };
@@ -163,17 +183,19 @@ static void check_store(const struct access *a, enum shape s, unsigned base, uns
     for (unsigned l = 0; l < 32; l++) {
         rows[l].va = lane_va(s, l, a->size_B, base_of(base)) - (uint64_t)(int64_t)imm;
         rows[l].value = (0x0123456789abcdefull ^ l * 0x0101010101010101ull) | (packed ? 0xffffffff00000000ull : 0);
-        for (unsigned i = 0; l < lanes && i < a->size_B; i++) /* in lane order: the highest wins */
+        rows[l].pad[1] = mask >> l & 1;
+        for (unsigned i = 0; mask >> l & 1 && i < a->size_B; i++) /* in lane order: the highest wins */
             want[rows[l].va + (uint64_t)(int64_t)imm - FLAT_SWAP_VA + i] = (uint8_t)(rows[l].value >> (8 * i));
     }
     code[n++] = i_type(a->fp ? MATCH(fld) : MATCH(ld), 7, 5, 8);
     if (packed)
         code[n++] = r_type(MATCH(fsgnj_s), 7, 7, 7);
+    n = put_mask(code, n, mask, 1);
     code[n++] = s_type(cu_insns[a->op].match, 6, 7, imm);
-    run(code, n, rows, lanes, 0);
+    run(code, n, rows, lanes_launched(mask), 0);
     for (uint64_t i = 0; i < FLAT_SWAP_B; i++)
         if (*byte_at(FLAT_SWAP_VA + i) != want[i])
-            fail_msg("%s shape %d base %u, %u lanes: byte %llu is 0x%x, not 0x%x", cu_insns[a->op].mnemonic, (int)s, base, lanes,
+            fail_msg("%s shape %d base %u, lanes 0x%x: byte %llu is 0x%x, not 0x%x", cu_insns[a->op].mnemonic, (int)s, base, mask,
                      (unsigned long long)i, *byte_at(FLAT_SWAP_VA + i), want[i]);
 }
 
@@ -184,7 +206,7 @@ static void test_stores(void **state)
         f = &fixture_ways[h];
         for (unsigned i = 0; i < COUNT(stores); i++)
             for (unsigned k = 0; k < SHAPES * BASES; k++)
-                check_store(&stores[i], (enum shape)(k % SHAPES), k / SHAPES, masks[k % COUNT(masks)], stores[i].fp && k / 3 % 2);
+                check_store(&stores[i], (enum shape)(k % SHAPES), k / SHAPES, masks[(k + h) % COUNT(masks)], stores[i].fp && k / 3 % 2);
     }
 }
 
@@ -222,6 +244,62 @@ static void test_apertures(void **state)
                 for (unsigned shift = 0; shift < 8 && stores[k].size_B == loads[i].size_B; shift++)
                     for (unsigned where = 0; where < 2; where++)
                         check_aperture(&stores[k], &loads[i], where, shift, shift % 2 ? 32 : 11);
+    }
+}
+
+/*
+ * A place that is the same in all lanes' private memory: two cells of eight bytes, of which a store changes its own bytes in its own lanes.
+ * Then a load, in these lanes, too. at: of the first cell, from the top.
+ */
+static void check_private_row(const struct access *st, const struct access *ld, unsigned at, unsigned shift, uint32_t mask, bool reserved)
+{
+    struct row rows[32], *out;
+    uint32_t code[32];
+    unsigned n = put_prologue(code);
+
+    for (unsigned l = 0; l < 32; l++)
+        rows[l] = (struct row){ 0x1111222233334444ull * (l + 1), 0xfedcba9876543210ull ^ l * 0x1111111111111111ull, { 0x7777, mask >> l & 1 } };
+    if (reserved)
+        code[n++] = r_type(MATCH(lr_d), 11, 5, 0);
+    code[n++] = i_type(MATCH(addi), 8, 2, -2048);
+    code[n++] = i_type(MATCH(addi), 8, 8, 2048 - (int)at);
+    code[n++] = s_type(MATCH(sd), 8, 6, 0);
+    code[n++] = s_type(MATCH(sd), 8, 6, 8);
+    code[n++] = i_type(st->fp ? MATCH(fld) : MATCH(ld), 7, 5, 8);
+    n = put_mask(code, n, mask, 3);
+    code[n++] = s_type(cu_insns[st->op].match, 8, 7, (int)shift);
+    code[n++] = i_type(cu_insns[ld->op].match, 10, 8, (int)shift);
+    code[n++] = ld->fp ? s_type(MATCH(fsd), 5, 10, 16) : s_type(MATCH(sd), 5, 10, 16);
+    code[n++] = i_type(MATCH(ld), 6, 8, 0);
+    code[n++] = i_type(MATCH(ld), 7, 8, 8);
+    code[n++] = s_type(MATCH(sd), 5, 6, 0);
+    code[n++] = s_type(MATCH(sd), 5, 7, 8);
+    out = run(code, n, rows, lanes_launched(mask), 0);
+    for (unsigned l = 0; l < lanes_launched(mask); l++) {
+        uint64_t cells[2] = { rows[l].va, rows[l].va }, loaded = 0x7777;
+
+        if (mask >> l & 1) {
+            memcpy((uint8_t *)cells + shift, &rows[l].value, st->size_B);
+            loaded = filled(ld, rows[l].value);
+        }
+        if (out[l].va != cells[0] || out[l].value != cells[1] || out[l].pad[0] != loaded)
+            fail_msg("%s, %s at -%u + %u, lanes 0x%x, lane %u: 0x%llx 0x%llx, read 0x%llx, not 0x%llx 0x%llx 0x%llx", cu_insns[st->op].mnemonic,
+                     cu_insns[ld->op].mnemonic, at, shift, mask, l, (unsigned long long)out[l].va, (unsigned long long)out[l].value,
+                     (unsigned long long)out[l].pad[0], (unsigned long long)cells[0], (unsigned long long)cells[1], (unsigned long long)loaded);
+    }
+}
+
+static void test_private_rows(void **state)
+{
+    (void)state;
+    for (unsigned h = 0; h < 4; h++) {
+        f = &fixture_ways[h];
+        const unsigned places[] = { 16, 128, f->config.private_B };
+
+        for (unsigned i = 0; i < COUNT(loads); i++)
+            for (unsigned k = 0; k < COUNT(stores); k++)
+                for (unsigned s = 0; s < 8 * COUNT(masks) && stores[k].size_B == loads[i].size_B; s++)
+                    check_private_row(&stores[k], &loads[i], places[s % COUNT(places)], s % 8, masks[s / 8], s % 5 == 4);
     }
 }
 
@@ -425,7 +503,8 @@ static void test_fence_i_keeps_meeting_points(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads), cmocka_unit_test(test_stores), cmocka_unit_test(test_apertures), cmocka_unit_test(test_fault_across),
+        cmocka_unit_test(test_loads), cmocka_unit_test(test_stores), cmocka_unit_test(test_apertures), cmocka_unit_test(test_private_rows),
+        cmocka_unit_test(test_fault_across),
         cmocka_unit_test(test_fault_of_lane), cmocka_unit_test(test_written_code), cmocka_unit_test(test_fence_i_forgets_what_changed),
         cmocka_unit_test(test_fence_i_keeps_meeting_points),
     };
