@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# umd-bench.sh - the bench of the simulation runs, its kernels' results hold, and it does without its peer. No figure is judged.
+# umd-bench.sh - the bench of the simulation runs, its kernels' results hold, it does without its peer, and not with one that computes something else. No figure is judged.
 # usage: umd-bench.sh UMD_BENCH
 set -u
 bench=$(readlink -f "$1")
@@ -29,3 +29,7 @@ python=$(command -v python3)
 mkdir bin && ln -s "$python" bin/python3
 PATH=$work/bin "$bench" sim --seconds 0.001 --json >out 2>err || die "it does not run without a peer"
 holds 'len(d["figures"]) == 10 and "qemu-riscv64 is not there" in d["note"]'
+printf '#!/bin/sh\necho 1000000 1 5\n' >bin/qemu-riscv64 && chmod +x bin/qemu-riscv64
+PATH=$work/bin:$PATH "$bench" sim --seconds 0.001 >out 2>err
+[ $? -eq 4 ] || die "a peer that computes something else is taken for one"
+grep -q '^umd-bench: sim_saxpy: results add up to 5 in qemu-riscv64 and to [0-9]* here' err || die "what differs is not said"

@@ -18,7 +18,7 @@
 #include "sim.h"
 #include "umd-tool.h"
 
-enum { BLOCK = SIM_BLOCK, TABLE_B = SIM_TABLE_B, CHECKED = 1024, PRIVATE_B = 16384, RUNS_MAX = 4096 };
+enum { BLOCK = SIM_BLOCK, TABLE_B = SIM_TABLE_B, CHECKED = SIM_CHECKED, PRIVATE_B = 16384, RUNS_MAX = 4096, ROUNDS = 5 };
 #define DATA_VA 0x40000000ull
 #define TABLE_VA(i_) (DATA_VA + 4096 + (i_) * (uint64_t)(SIM_TABLE_B + SIM_PAD_B))
 #define DATA_B (16ull << 20)
@@ -60,8 +60,8 @@ struct bench_sim {
     uint64_t args_va;
 };
 
-/* What one row's kernels took and did, once each. */
-struct work { double s; uint64_t lane_instr; };
+/* What one row's kernels took and did, once each. ratio: of the peer's time to theirs; 0: there is no peer. */
+struct work { double s, ratio; uint64_t lane_instr; };
 
 static double processor_s(void)
 {
@@ -186,22 +186,33 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Median of the runs that fit into so many seconds of processor time. Value: exit status. */
-static int measure_kernel(struct bench_sim *b, const struct row *row, uint32_t kernel, double seconds, struct work *work)
+static double median(double *values, uint32_t count)
 {
-    static double runs[RUNS_MAX];
+    qsort(values, count, sizeof(values[0]), by_value);
+    return values[count / 2];
+}
+
+/* Fills the tables and runs the kernel once. *lane_instr_out: what it does. Value: exit status. */
+static int prepare_kernel(struct bench_sim *b, const struct row *row, uint32_t kernel, uint64_t *lane_instr_out)
+{
     struct hw_cu_counters before, after;
-    double begin;
-    uint32_t n = 0;
 
     fill(b, row, kernel);
     sim_counters(b->sim, &before);
     if (!launch(b, row, kernel))
         return EXIT_DEVICE;
     sim_counters(b->sim, &after);
-    if (!results_hold(b, row, kernel))
-        return EXIT_WRONG;
-    begin = processor_s();
+    *lane_instr_out = after.lane_instr - before.lane_instr;
+    return results_hold(b, row, kernel) ? EXIT_DONE : EXIT_WRONG;
+}
+
+/* *s_out: median of the runs that fit into so many seconds of processor time. Value: exit status. */
+static int measure_kernel(struct bench_sim *b, const struct row *row, uint32_t kernel, double seconds, double *s_out)
+{
+    static double runs[RUNS_MAX];
+    double begin = processor_s();
+    uint32_t n = 0;
+
     do {
         double start = processor_s();
 
@@ -209,20 +220,8 @@ static int measure_kernel(struct bench_sim *b, const struct row *row, uint32_t k
             return EXIT_DEVICE;
         runs[n++] = processor_s() - start;
     } while (processor_s() - begin < seconds && n < RUNS_MAX);
-    qsort(runs, n, sizeof(runs[0]), by_value);
-    work->s += runs[n / 2];
-    work->lane_instr += after.lane_instr - before.lane_instr;
+    *s_out = median(runs, n);
     return EXIT_DONE;
-}
-
-static int measure_row(struct bench_sim *b, const struct row *row, double seconds, struct work *work)
-{
-    int status = EXIT_DONE;
-
-    *work = (struct work){ 0 };
-    for (uint32_t k = row->first; !status && k < row->first + row->count; k++)
-        status = measure_kernel(b, row, k, seconds / row->count, work);
-    return status;
 }
 
 /* ---- The peer ---- */
@@ -249,28 +248,77 @@ static bool peer_output(char *const *argv, char *out, size_t out_B)
     return !failed && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* Seconds of one run of the row's kernels in qemu-riscv64; 0: it is not there, or cannot run them. */
-static double peer_s(const struct row *row, double seconds)
+/* *s_out: seconds of one run of the kernel in qemu-riscv64; 0: it is not there, or cannot run it. Value: exit status. */
+static int peer_kernel(struct bench_sim *b, const struct row *row, uint32_t kernel, double seconds, double *s_out)
 {
+    const uint32_t *results = sim_host(b->sim, 0, TABLE_VA(2), TABLE_B);
     char path[2048], text[5][24], out[128];
-    double sum = 0;
+    char *argv[] = { "qemu-riscv64", path, text[0], text[1], text[2], text[3], text[4], NULL };
+    uint64_t ns, runs, check, want = 0;
 
+    *s_out = 0;
     if (!tool_kernel_path("sim_linux.elf", path, sizeof(path)))
-        return 0;
-    for (uint32_t k = row->first; k < row->first + row->count; k++) {
-        char *argv[] = { "qemu-riscv64", path, text[0], text[1], text[2], text[3], text[4], NULL };
-        uint64_t ns, runs;
-
-        snprintf(text[0], sizeof(text[0]), "%u", k);
-        snprintf(text[1], sizeof(text[1]), "%u", row->items);
-        snprintf(text[2], sizeof(text[2]), "%u", row->n);
-        snprintf(text[3], sizeof(text[3]), "%u", row->rounds);
-        snprintf(text[4], sizeof(text[4]), "%u", (unsigned)(seconds * 1000 / row->count));
-        if (!peer_output(argv, out, sizeof(out)) || sscanf(out, "%" SCNu64 " %" SCNu64, &ns, &runs) != 2 || !runs)
-            return 0;
-        sum += (double)ns * 1e-9 / (double)runs;
+        return EXIT_DONE;
+    snprintf(text[0], sizeof(text[0]), "%u", kernel);
+    snprintf(text[1], sizeof(text[1]), "%u", row->items);
+    snprintf(text[2], sizeof(text[2]), "%u", row->n);
+    snprintf(text[3], sizeof(text[3]), "%u", row->rounds);
+    snprintf(text[4], sizeof(text[4]), "%u", (unsigned)(seconds * 1000));
+    if (!peer_output(argv, out, sizeof(out)) || sscanf(out, "%" SCNu64 " %" SCNu64 " %" SCNu64, &ns, &runs, &check) != 3 || !runs)
+        return EXIT_DONE;
+    for (uint32_t i = 0; i < CHECKED; i++)
+        want += results[i];
+    if (check != want) {
+        tool_say("%s: results add up to %" PRIu64 " in qemu-riscv64 and to %" PRIu64 " here: they did not do the same work", names[kernel], check, want);
+        return EXIT_WRONG;
     }
-    return sum;
+    *s_out = (double)ns * 1e-9 / (double)runs;
+    return EXIT_DONE;
+}
+
+/* ---- Rows ---- */
+
+/*
+ * The machine's speed drifts, so the kernel and the peer run in turns, a part of the time each, and their times are compared round by round.
+ * peer_io: whether there is one, as far as is known. A row's work is the sum of its kernels'.
+ */
+static int measure_rounds(struct bench_sim *b, const struct row *row, uint32_t kernel, double seconds, bool *peer_io, double ours[ROUNDS], double peers[ROUNDS])
+{
+    int status = EXIT_DONE;
+
+    for (uint32_t r = 0; !status && r < ROUNDS; r++) {
+        double s = 0, peer_s = 0;
+
+        status = measure_kernel(b, row, kernel, seconds / ROUNDS, &s);
+        if (!status && *peer_io) {
+            status = peer_kernel(b, row, kernel, seconds / ROUNDS, &peer_s);
+            *peer_io = peer_s > 0;
+        }
+        ours[r] += s;
+        peers[r] += peer_s;
+    }
+    return status;
+}
+
+static int measure_row(struct bench_sim *b, const struct row *row, double seconds, bool *peer_io, struct work *work)
+{
+    double ours[ROUNDS] = { 0 }, peers[ROUNDS] = { 0 }, ratios[ROUNDS];
+    int status = EXIT_DONE;
+
+    *work = (struct work){ 0 };
+    for (uint32_t k = row->first; !status && k < row->first + row->count; k++) {
+        uint64_t lane_instr = 0;
+
+        status = prepare_kernel(b, row, k, &lane_instr);
+        work->lane_instr += lane_instr;
+        if (!status)
+            status = measure_rounds(b, row, k, seconds / row->count, peer_io, ours, peers);
+    }
+    for (uint32_t r = 0; r < ROUNDS; r++)
+        ratios[r] = peers[r] / ours[r];
+    work->ratio = *peer_io ? median(ratios, ROUNDS) : 0;
+    work->s = median(ours, ROUNDS);
+    return status;
 }
 
 /* ---- The report ---- */
@@ -286,21 +334,22 @@ static void add_rate(struct bench_report *r, const char *name, const struct work
                                         .kind = goal > 0 ? BENCH_AT_LEAST : BENCH_NO_GOAL, .goal = goal });
 }
 
-/* The peer's rate is that of the device's instructions, as if it ran them: so the ratio is that of the times for the same work. */
-static void add_against(struct bench_report *r, const struct row *row, const struct work *w, double s)
+/* The peer's rate is that of the device's instructions, as if it ran them: so the ratio is that of the times for the same work, in turns. */
+static void add_against(struct bench_report *r, const struct row *row, const struct work *w)
 {
     bench_add(r, (struct bench_figure){ .name = row->against, .unit = "G lane-ins/s", .value = rate(w->lane_instr, w->s), .peer = "qemu-riscv64",
-                                        .peer_value = rate(w->lane_instr, s), .kind = row->peer_goal > 0 ? BENCH_TIMES_AT_LEAST : BENCH_NO_GOAL,
+                                        .peer_value = rate(w->lane_instr, w->s) / w->ratio, .kind = row->peer_goal > 0 ? BENCH_TIMES_AT_LEAST : BENCH_NO_GOAL,
                                         .goal = row->peer_goal });
 }
 
-static int measure_mode(const struct bench_options *o, bool functional, struct work works[ROWS])
+/* *peer_io: whether there is a peer to run beside. */
+static int measure_mode(const struct bench_options *o, bool functional, bool *peer_io, struct work works[ROWS])
 {
     struct bench_sim b;
     int status = open_sim(&b, functional) ? EXIT_DONE : EXIT_ENVIRONMENT;
 
     for (uint32_t i = 0; !status && i < ROWS; i++)
-        status = measure_row(&b, &rows[i], o->seconds, &works[i]);
+        status = measure_row(&b, &rows[i], o->seconds, peer_io, &works[i]);
     close_sim(&b);
     return status;
 }
@@ -308,22 +357,19 @@ static int measure_mode(const struct bench_options *o, bool functional, struct w
 int bench_sim(const struct bench_options *o, struct bench_report *r)
 {
     struct work timed[ROWS], functional[ROWS];
-    bool peer = true;
-    int status = measure_mode(o, false, timed);
+    bool peer = false;
+    int status = measure_mode(o, false, &peer, timed);
 
+    peer = true;
     if (!status)
-        status = measure_mode(o, true, functional);
+        status = measure_mode(o, true, &peer, functional);
     for (uint32_t i = 0; !status && i < ROWS; i++)
         add_rate(r, rows[i].timed, &timed[i], rows[i].timed_goal);
     for (uint32_t i = 0; !status && i < ROWS; i++)
         add_rate(r, rows[i].functional, &functional[i], rows[i].functional_goal);
-    for (uint32_t i = 0; !status && peer && i < ROWS; i++) {
-        double s = peer_s(&rows[i], o->seconds);
-
-        if (s > 0)
-            add_against(r, &rows[i], &functional[i], s);
-        peer = s > 0;
-    }
+    for (uint32_t i = 0; !status && i < ROWS; i++)
+        if (functional[i].ratio > 0)
+            add_against(r, &rows[i], &functional[i]);
     if (!status && !peer)
         bench_note(r, "qemu-riscv64 is not there or did not run the kernels (apt-get install qemu-user): no comparison. ");
     return status;

@@ -8,6 +8,7 @@
 #include "divergent.h"
 
 #define SIM_BLOCK 256u
+#define SIM_CHECKED 1024u /* results that are compared: the first */
 /* Tables do not lie a power of two apart: what they compete for in the host's cache would be all of one set. */
 #define SIM_TABLE_B (4u << 20)
 #define SIM_PAD_B (5u * 4096u + 256u)

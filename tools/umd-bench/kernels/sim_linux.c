@@ -92,7 +92,7 @@ __attribute__((used, noreturn)) void start(const long *stack)
         runs++;
         spent = now_ns() - began;
     } while (spent < limit);
-    for (uint32_t i = 0; i < items && i < 1024; i++)
+    for (uint32_t i = 0; i < SIM_CHECKED; i++)
         check += c[i];
     print(spent, ' ');
     print(runs, ' ');
