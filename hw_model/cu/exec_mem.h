@@ -30,52 +30,6 @@ INLINE int64_t load_one(unsigned op, const uint8_t *p)
     }
 }
 
-#include "exec_mem_rest.h"
-
-/* ---- Shapes ---- */
-
-enum shape { SHAPE_ROW, SHAPE_UNIFORM, SHAPE_ANY };
-
-/* What the first two active lanes look like; all others are then asked for that alone. Base registers: offsets are the same for all. */
-INLINE enum shape suggested_shape(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned size_B, bool partial)
-{
-    uint32_t others = partial ? w->mask & (w->mask - 1) : 0;
-    unsigned second = partial ? others ? cu_first_lane(others) : first : 1;
-    uint64_t distance = x->u[second] - x->u[first];
-
-    if (LIKELY(distance == (uint64_t)(second - first) * size_B)) /* one lane alone is a row */
-        return SHAPE_ROW;
-    return distance ? SHAPE_ANY : SHAPE_UNIFORM;
-}
-
-/* Do all active lanes lie step_B behind the one before? */
-INLINE bool is_row(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned step_B, bool partial)
-{
-    const v8 start = splat((int64_t)(x->u[first] - (uint64_t)first * step_B));
-    v8 off = { 0 };
-
-    EACH_V8(k) {
-        v8 d = x->v[k] ^ plus(start, lane_numbers(k) * step_B);
-
-        off |= partial ? d & w->m64[k] : d;
-    }
-    return !any_bit8(off);
-}
-
-/* Where the first look finds span_B bytes, no more than a row; NULL: it does not. */
-INLINE uint8_t *near_host(const struct cu_warp *w, uint64_t va, uint64_t span_B, uint32_t rights, bool *system_out)
-{
-    const struct cu_tlb_entry *e = &w->cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
-    uint64_t off = va - e->va;
-
-    *system_out = e->system;
-    if (LIKELY(off <= e->size_B - span_B) && LIKELY(e->rights & rights)) /* an empty entry gives no rights */
-        return e->host + off;
-    off = va - PETREL_LOCAL_BASE;
-    *system_out = false;
-    return off < w->cu->array->d.local_B && w->cu->array->d.local_B - off >= span_B ? w->group->local + off : NULL;
-}
-
 /* ---- Rows ---- */
 
 /* Eight lanes' values from p on, extended as op says. */
@@ -155,6 +109,59 @@ INLINE void store_some(unsigned size_B, uint8_t *p, v8 v, uint32_t lanes)
 #endif
 }
 
+#include "exec_mem_rest.h"
+
+/* ---- Shapes ---- */
+
+enum shape { SHAPE_ROW, SHAPE_UNIFORM, SHAPE_ANY };
+
+/* What the first two active lanes look like; all others are then asked for that alone. Base registers: offsets are the same for all. */
+INLINE enum shape suggested_shape(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned size_B, bool partial)
+{
+    uint32_t others = partial ? w->mask & (w->mask - 1) : 0;
+    unsigned second = partial ? others ? cu_first_lane(others) : first : 1;
+    uint64_t distance = x->u[second] - x->u[first];
+
+    if (LIKELY(distance == (uint64_t)(second - first) * size_B)) /* one lane alone is a row */
+        return SHAPE_ROW;
+    return distance ? SHAPE_ANY : SHAPE_UNIFORM;
+}
+
+/* Do all active lanes lie step_B behind the one before? */
+INLINE bool is_row(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned step_B, bool partial)
+{
+    const v8 start = splat((int64_t)(x->u[first] - (uint64_t)first * step_B));
+    v8 off = { 0 };
+
+    EACH_V8(k) {
+        v8 d = x->v[k] ^ plus(start, lane_numbers(k) * step_B);
+
+        off |= partial ? d & w->m64[k] : d;
+    }
+    return !any_bit8(off);
+}
+
+/* Where the first look finds span_B bytes, no more than a row; NULL: it does not. */
+INLINE uint8_t *near_host(const struct cu_warp *w, uint64_t va, uint64_t span_B, uint32_t rights, bool *system_out)
+{
+    const struct hw_cu *cu = w->cu;
+    const struct cu_tlb_entry *e = &cu->tlb_huge[va >> PETREL_HUGE_SHIFT & (CU_TLB_HUGE - 1)];
+    uint64_t off = va - e->va;
+
+    if (LIKELY(off <= e->size_B - span_B) && LIKELY(e->rights & rights)) { /* an empty entry gives no rights */
+        *system_out = e->system;
+        return e->host + off;
+    }
+    e = &cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
+    off = va - e->va;
+    *system_out = e->system;
+    if (LIKELY(off <= e->size_B - span_B) && LIKELY(e->rights & rights))
+        return e->host + off;
+    off = va - PETREL_LOCAL_BASE;
+    *system_out = false;
+    return off < cu->array->d.local_B && cu->array->d.local_B - off >= span_B ? w->group->local + off : NULL;
+}
+
 /* ---- Handlers ---- */
 
 /* An access's place: of a row from the first active lane to the last, or of one address. */
@@ -180,13 +187,15 @@ INLINE struct place place_of(const struct cu_warp *w, const struct cu_uop *u, un
     return p;
 }
 
-/* Workgroups mostly work on consecutive pieces: what the next warp will ask for. */
+/* Workgroups mostly work on consecutive pieces: what the next warp will ask for comes closer. No address is wrong for that. */
 INLINE void expect_next(const uint8_t *host, unsigned size_B, bool write)
 {
-    if (write)
-        __builtin_prefetch(host + CU_LANES * size_B, 1);
-    else
-        __builtin_prefetch(host + CU_LANES * size_B);
+    for (unsigned line = 0; line < (CU_LANES * size_B + 63) / 64; line++) {
+        if (write)
+            __builtin_prefetch(host + CU_LANES * size_B + 64 * line, 1);
+        else
+            __builtin_prefetch(host + CU_LANES * size_B + 64 * line);
+    }
 }
 
 OUT_OF_LINE const struct cu_uop *load_timed(struct cu_warp *w, const struct cu_uop *u, uint64_t va, uint64_t span_B, bool system)

@@ -29,8 +29,10 @@ struct run {
 INLINE struct run run_at(struct cu_warp *w, uint64_t va, uint32_t rights)
 {
     const struct cu_tlb_entry *e = &w->cu->tlb[va >> PETREL_PAGE_SHIFT & (CU_TLB_ENTRIES - 1)];
+    const struct cu_tlb_entry *huge = &w->cu->tlb_huge[va >> PETREL_HUGE_SHIFT & (CU_TLB_HUGE - 1)];
     uint64_t local = va - PETREL_LOCAL_BASE;
 
+    e = va - huge->va < huge->size_B ? huge : e;
     if (LIKELY(va - e->va < e->size_B && (e->rights & rights)))
         return (struct run){ e->va, e->size_B, e->host, e->system };
     if (local < w->cu->array->d.local_B)
@@ -193,6 +195,16 @@ OUT_OF_LINE void gather_by_op(unsigned op, const struct access *a, const struct 
     }
 }
 
+/* From a row whose first byte of lane 0 is at `row`. */
+OUT_OF_LINE void load_row_by_op(unsigned op, const uint8_t *row, uint32_t lanes, union cu_xreg *out)
+{
+    switch (op) {
+#define LOAD(op_) case CU_OP_##op_: EACH_V8(k) out->v[k] = load_some(CU_OP_##op_, out->v[k], lanes >> (8 * k), row + k * 8 * access_size(CU_OP_##op_)); break;
+    EACH_LOAD(LOAD)
+#undef LOAD
+    }
+}
+
 OUT_OF_LINE void load_private_by_op(unsigned op, const v8_mem *row, unsigned shift, union cu_xreg *out)
 {
     switch (op) {
@@ -245,7 +257,10 @@ OUT_OF_LINE bool load_lanes(struct cu_warp *w, const struct cu_uop *u, union cu_
     if (w->mask != CU_ALL)
         memset(out, 0, sizeof(*out));
     if (LIKELY((lanes_in_run(&a, &r, size_B) & w->mask) == w->mask)) {
-        gather_by_op(op, &a, &r, w->mask, out);
+        if (CU_EXEC_AVX512 && is_row_of(w, &a, size_B))
+            load_row_by_op(op, r.host + (a.base - r.va) - (uint64_t)a.first * size_B, w->mask, out);
+        else
+            gather_by_op(op, &a, &r, w->mask, out);
         load_done(w, u, spread_time(w, &a, size_B, false, r.system));
         return true;
     }
