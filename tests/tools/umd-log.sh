@@ -196,6 +196,7 @@ rotated) # parts of one run, newest last; parts of an earlier run only when aske
     { echo '# petrel log, version 0.1.0, pid 4711, opened 2026-11-29T17:54:00.000000000Z'; made 1; } >run.log.4711
     ul 0 show run.log; lines out 60; cmp out one || die "the parts are not in order"
     lines err 2; says err '1 older file\(s\) are of earlier runs' 'run\.log\.4711'
+    mkdir links; ln -s ../run.log links/now.log; ul 0 show links/now.log; cmp out one || die "the parts of what a link leads to are not read"
     ul 0 show --history run.log; lines out 63
     ul 0 show --alone run.log; lines out 30 ;;
 merge)

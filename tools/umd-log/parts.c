@@ -27,6 +27,12 @@ static bool is_regular(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+static bool is_link(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
 static struct owner owner_of(const char *path)
 {
     int err;
@@ -170,7 +176,9 @@ bool log_parts_find(struct log_parts *parts, const char *path, enum log_rotated 
     *parts = (struct log_parts){ 0 };
     if (rotated != LOG_ROTATED_NONE && is_regular(path)) {
         struct owner self = owner_of(path);
-        good = list(path, &c, &count) && choose(parts, c, count, &self, rotated);
+        char *real = realpath(path, NULL); /* of a link what it leads to is rotated, where it is */
+        good = list(real && is_link(path) ? real : path, &c, &count) && choose(parts, c, count, &self, rotated);
+        free(real);
     }
     char *own = strdup(path);
     if (!good || !add(parts, own)) {

@@ -17,6 +17,7 @@
 #define RETRY_NS 1000000000ull
 #define BLOCKED_MS 500          /* so long a pipe may take no byte before its sink counts as failing */
 #define OPEN_TRIES 4
+#define LINKS_MAX 40            /* as many as the kernel follows */
 #define RESCUED_MAX 64u         /* of the emergency ring's records, per failure */
 #define CONSOLE_BUFFER_B 32768u
 #define LINE_B 2048u            /* an ordinary line is shorter */
@@ -38,18 +39,40 @@ static bool is_console(const struct umd_log_sink *s) { return umd_log_sink_kind_
 
 /* ---- Opening and rotation ---- */
 
-/* path.4 to path.5, ..., path to path.1: then path is free. 0 or errno. */
+/* What a symbolic link at the path leads to, in place; a file that is none is left as it is. 0 or errno. */
+static int follow_links(char path[UMD_LOG_PATH_B])
+{
+    char target[UMD_LOG_PATH_B];
+
+    for (int links = 0; links < LINKS_MAX; links++) {
+        ssize_t n = readlink(path, target, sizeof(target));
+        if (n < 0)
+            return errno == EINVAL || errno == ENOENT ? 0 : errno;
+        const char *slash = strrchr(path, '/');
+        const size_t dir_n = n && target[0] != '/' && slash ? (size_t)(slash - path) + 1 : 0; /* relative: to where the link is */
+        if (dir_n + (size_t)n >= UMD_LOG_PATH_B)
+            return ENAMETOOLONG;
+        memcpy(path + dir_n, target, (size_t)n);
+        path[dir_n + (size_t)n] = '\0';
+    }
+    return ELOOP;
+}
+
+/* path.4 to path.5, ..., path to path.1: then path is free. A link stays, and what it leads to is moved. 0 or errno. */
 static int rotate(struct umd_log_sink *s, uint32_t count)
 {
-    char from[UMD_LOG_PATH_B + 16], to[UMD_LOG_PATH_B + 16];
-    int err = 0;
+    char path[UMD_LOG_PATH_B], from[UMD_LOG_PATH_B + 16], to[UMD_LOG_PATH_B + 16];
 
+    UMD_COPY_STR(path, s->path);
+    int err = follow_links(path);
+    if (err)
+        return err;
     for (uint32_t i = count; i > 0; i--) {
-        snprintf(to, sizeof(to), "%s.%u", s->path, i);
+        snprintf(to, sizeof(to), "%s.%u", path, i);
         if (i > 1)
-            snprintf(from, sizeof(from), "%s.%u", s->path, i - 1);
+            snprintf(from, sizeof(from), "%s.%u", path, i - 1);
         else
-            snprintf(from, sizeof(from), "%s", s->path);
+            snprintf(from, sizeof(from), "%s", path);
         errno = 0;
         err = umd_sys()->rename(from, to) == 0 ? 0 : errno ? errno : EIO;
     }

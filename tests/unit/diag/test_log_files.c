@@ -143,6 +143,46 @@ static void moved_files_are_left_on_reopen(void **state)
     umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
 }
 
+/* A link that points to the log stays: what it leads to is rotated, where it is. */
+static void a_link_to_the_log_stays(void **state)
+{
+    char dir[160], link[200], target[200], old[232];
+    struct stat st;
+
+    (void)state;
+    path_of(dir, sizeof(dir), "links");
+    assert_int_equal(mkdir(dir, 0755), 0);
+    snprintf(link, sizeof(link), "%s/again", dir);
+    snprintf(target, sizeof(target), "%s/far", dir);
+    assert_int_equal(mkdir(target, 0755), 0);
+    snprintf(target, sizeof(target), "%s/far/run.log", dir);
+    assert_int_equal(symlink("far/run.log", link), 0); /* relative, and to what is not there yet */
+    snprintf(link, sizeof(link), "%s/now", dir);
+    snprintf(old, sizeof(old), "%s/again", dir);
+    assert_int_equal(symlink(old, link), 0);
+    umdLogSetRotation(8192, 2);
+    open_text(link);
+    for (int i = 0; i < 300; i++) {
+        UMD_LOG(UMD_LOG_INFO, "line i=%04d", i);
+        if (i % 10 == 9)
+            umdLogFlush(5000);
+    }
+    umdLogFlush(5000);
+    umdLogCloseFile(UMD_LOG_FORMAT_TEXT);
+    umdLogSetRotation(128u << 20, 5);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(lstat(target, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    assert_non_null(strstr(slurp(link), "i=0299"));
+    for (int i = 1; i <= 2; i++) {
+        snprintf(old, sizeof(old), "%s.%d", target, i);
+        assert_non_null(strstr(slurp(old), "line i="));
+        snprintf(old, sizeof(old), "%s.%d", link, i);
+        assert_int_equal(lstat(old, &st), -1);
+    }
+}
+
 /* ---- Pipes ---- */
 
 static _Atomic(unsigned) pipe_signals;
@@ -649,7 +689,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_memory_warnings_go_to_the_emergency_ring), /* first: no sink has its buffer yet */
         cmocka_unit_test(a_new_day_begins_a_new_file), cmocka_unit_test(times_are_those_of_the_calendar),
-        cmocka_unit_test(a_removed_file_comes_back), cmocka_unit_test(moved_files_are_left_on_reopen),
+        cmocka_unit_test(a_removed_file_comes_back), cmocka_unit_test(moved_files_are_left_on_reopen), cmocka_unit_test(a_link_to_the_log_stays),
         cmocka_unit_test(a_closed_pipe_raises_no_signal), cmocka_unit_test(a_pipe_is_not_rotated), cmocka_unit_test(a_full_pipe_stops_nobody), cmocka_unit_test(exit_does_not_wait_for_a_full_pipe),
         cmocka_unit_test(a_hanging_write_holds_up_neither_fork_nor_exit), cmocka_unit_test(the_size_limit_kills_nobody),
         cmocka_unit_test(without_descriptors_it_waits_for_some), cmocka_unit_test(what_is_in_the_way_is_not_for_ever), cmocka_unit_test(a_full_file_system_recovers),
