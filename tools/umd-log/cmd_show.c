@@ -63,11 +63,14 @@ static int follow(struct show *s, struct log_set *set, struct filter *filter)
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     if (s->tail) { /* what is there already, then what comes */
-        while ((rec = log_set_follow(set, &stop, false)) != NULL) {
-            if (filter_match(filter, rec) && !take(s, rec))
-                break;
-        }
+        bool memory = true;
+        while (memory && (rec = log_set_follow(set, &stop, false)) != NULL)
+            memory = !filter_match(filter, rec) || take(s, rec);
         end_tail(s);
+        if (!memory) {
+            tool_say("out of memory; use a smaller --tail");
+            return EXIT_ENVIRONMENT;
+        }
     }
     while ((rec = log_set_follow(set, &stop, true)) != NULL) {
         if (filter_match(filter, rec))

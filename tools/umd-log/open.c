@@ -93,13 +93,14 @@ static int spool(struct log_file *f)
     return lseek(to, 0, SEEK_SET) == 0 ? 0 : errno;
 }
 
+/* By its descriptor: at the path there may be another file by now. The path only where there is no /proc. */
 static int open_binary(struct log_file *f, const char *path)
 {
     char own[32];
 
     snprintf(own, sizeof(own), "/proc/self/fd/%d", f->fd);
     umdErrorDetail unused;
-    if (!umdFailed(umd_log_binary_open(path ? path : own, &f->binary)))
+    if (!umdFailed(umd_log_binary_open(path && access(own, F_OK) != 0 ? path : own, &f->binary)))
         return 0;
     (void)umd_record_export(&unused); /* the caller tells it */
     return EBADMSG;
@@ -162,6 +163,8 @@ int log_file_open(struct log_file *f, const char *path)
         err = EISDIR;
     else {
         f->stream = !S_ISREG(st.st_mode);
+        f->dev = st.st_dev;
+        f->ino = st.st_ino;
         err = look(f, standard ? NULL : path, S_ISREG(st.st_mode));
     }
     if (err)

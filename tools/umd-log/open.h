@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "gunzip.h"
 #include "log_binary.h"
@@ -17,6 +18,8 @@ struct log_file {
     bool stream;                    /* a pipe or a device: its end is for good */
     bool whole;                     /* compressed, or copied out of a stream: it does not grow */
     bool damaged;                   /* it was compressed, and is copied up to where that is damaged */
+    dev_t dev;                      /* of the file that was opened */
+    ino_t ino;
     char first[8];
     size_t first_B;
 };

@@ -9,8 +9,10 @@
 
 #include "open.h"
 #include "reader.h"
+#include "sys.h"
 
 #define CHUNK_B 65536u
+#define QUIET_NS 1000000000u    /* so long after its last line a record of a growing disaster log is taken for whole */
 
 struct log_reader {
     char *path;
@@ -20,6 +22,8 @@ struct log_reader {
     bool ended;             /* a stream, at its end */
     size_t begin, filled;   /* of buf: what is not taken yet */
     uint64_t read_B;
+    uint64_t limit_B;       /* 0: none */
+    uint64_t quiet_ns;      /* of a growing file: since then nothing was added; 0: something was just now */
     struct log_counts counts;
     struct log_header header;
     struct log_block block; /* of a disaster log: the record that is being gathered */
@@ -193,12 +197,15 @@ static enum log_read fill(struct log_reader *r, bool growing)
     memmove(r->buf, r->buf + r->begin, r->filled - r->begin);
     r->filled -= r->begin;
     r->begin = 0;
+    if (r->limit_B && r->read_B >= r->limit_B)
+        return LOG_READ_END;
     size_t room = LOG_LINE_MAX - r->filled;
     ssize_t got = read_some(r, r->buf + r->filled, room < CHUNK_B ? room : CHUNK_B, growing);
     if (got < 0)
         return LOG_READ_ERROR;
     r->filled += (size_t)got;
     r->read_B += (uint64_t)got;
+    r->quiet_ns = got ? 0 : r->quiet_ns;
     return got ? LOG_READ_RECORD : LOG_READ_END;
 }
 
@@ -252,6 +259,17 @@ static enum log_read next_binary(struct log_reader *r, struct log_rec *rec)
     return LOG_READ_RECORD;
 }
 
+/* In a growing file more of the record that is gathered may come: its writer may be in the midst of it. */
+static bool may_grow_on(struct log_reader *r)
+{
+    const uint64_t now_ns = umd_sys()->mono_ns();
+
+    if (!r->block.used)
+        return false;
+    r->quiet_ns = r->quiet_ns ? r->quiet_ns : now_ns;
+    return now_ns - r->quiet_ns < QUIET_NS;
+}
+
 enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool growing)
 {
     size_t n;
@@ -276,7 +294,9 @@ enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool gr
             return got;
         if (got == LOG_READ_RECORD)
             continue;
-        if (growing || r->filled == r->begin)
+        if (growing && (r->filled != r->begin || may_grow_on(r)))
+            return LOG_READ_END;
+        if (r->filled == r->begin)
             return end_block(r, rec) ? LOG_READ_RECORD : LOG_READ_END;
         n = r->filled - r->begin; /* no newline at the end */
         line = r->buf + r->begin;
@@ -298,11 +318,21 @@ const struct log_header *log_reader_header(const struct log_reader *r) { return 
 
 bool log_reader_is_whole(const struct log_reader *r) { return r->file.whole || r->ended; }
 
-bool log_reader_moved(const struct log_reader *r)
+bool log_reader_moved(const struct log_reader *r, const char *path)
 {
     struct stat open_file, at_path;
 
-    if (r->file.fd < 0 || r->file.stream || r->file.whole || fstat(r->file.fd, &open_file) != 0 || stat(r->path, &at_path) != 0)
+    if (r->file.fd < 0 || r->file.stream || r->file.whole || fstat(r->file.fd, &open_file) != 0 || stat(path, &at_path) != 0)
         return false; /* between two renames there is none for a moment */
     return open_file.st_dev != at_path.st_dev || open_file.st_ino != at_path.st_ino || (uint64_t)open_file.st_size < r->read_B;
 }
+
+bool log_reader_is(const struct log_reader *r, dev_t dev, ino_t ino) { return r->file.dev == dev && r->file.ino == ino; }
+
+bool log_reader_is_removed(const struct log_reader *r)
+{
+    struct stat st;
+    return r->file.fd >= 0 && fstat(r->file.fd, &st) == 0 && st.st_nlink == 0;
+}
+
+void log_reader_limit(struct log_reader *r, uint64_t size_B) { r->limit_B = size_B; }

@@ -26,7 +26,7 @@ bool log_rec_begin(struct log_rec *rec, size_t room)
         size = room;
     }
     *rec = (struct log_rec){
-        .buf = buf, .size = size, .level_text = "", .module = "", .func = "", .file = "", .trace_id = "", .span_id = "", .message = "", .code_name = "",
+        .buf = buf, .size = size, .extra = rec->extra, .extra_size = rec->extra_size, .level_text = "", .module = "", .func = "", .file = "", .trace_id = "", .span_id = "", .message = "", .code_name = "",
         .path = "", .flags = -1,
     };
     return true;
@@ -52,9 +52,23 @@ const char *log_rec_text(struct log_rec *rec, const char *text, size_t n)
     return at;
 }
 
+/* Most records have none. */
+static bool extras_for(struct log_rec *rec, uint32_t count)
+{
+    if (count <= rec->extra_size)
+        return true;
+    const uint32_t size = count < 4 ? 4 : count < LOG_EXTRAS / 2 ? 2 * count : LOG_EXTRAS;
+    struct log_pair *grown = realloc(rec->extra, size * sizeof(*grown));
+    if (!grown)
+        return false;
+    rec->extra = grown;
+    rec->extra_size = size;
+    return true;
+}
+
 void log_rec_extra(struct log_rec *rec, const char *key, size_t key_n, const char *value, size_t value_n)
 {
-    if (rec->extra_count == LOG_EXTRAS)
+    if (rec->extra_count == LOG_EXTRAS || !extras_for(rec, rec->extra_count + 1))
         return;
     struct log_pair *p = &rec->extra[rec->extra_count++];
     p->key = log_rec_text(rec, key, key_n);
@@ -109,32 +123,34 @@ static const char *moved(const struct log_rec *to, const struct log_rec *from, c
 
 bool log_rec_copy(struct log_rec *to, const struct log_rec *from)
 {
-    char *buf = to->buf;
-    size_t size = to->size;
-
-    if (!buf || size < from->used) {
-        buf = realloc(buf, from->used ? from->used : 1);
+    if (to->size < from->used || !to->buf) {
+        char *buf = realloc(to->buf, from->used ? from->used : 1);
         if (!buf)
             return false;
-        size = from->used ? from->used : 1;
+        to->buf = buf;
+        to->size = from->used ? from->used : 1;
     }
+    if (!extras_for(to, from->extra_count))
+        return false;
+    const struct log_rec own = *to;
     *to = *from;
-    to->buf = buf;
-    to->size = size;
-    memcpy(buf, from->buf, from->used);
+    to->buf = own.buf;
+    to->size = own.size;
+    to->extra = own.extra;
+    to->extra_size = own.extra_size;
+    memcpy(to->buf, from->buf, from->used);
     const char **texts[] = { &to->level_text, &to->module, &to->func, &to->file, &to->trace_id, &to->span_id, &to->message, &to->code_name };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         *texts[i] = moved(to, from, *texts[i]);
-    for (uint32_t i = 0; i < to->extra_count; i++) {
-        to->extra[i].key = moved(to, from, to->extra[i].key);
-        to->extra[i].value = moved(to, from, to->extra[i].value);
-    }
+    for (uint32_t i = 0; i < to->extra_count; i++)
+        to->extra[i] = (struct log_pair){ moved(to, from, from->extra[i].key), moved(to, from, from->extra[i].value) };
     return true;
 }
 
 void log_rec_finish(struct log_rec *rec)
 {
     free(rec->buf);
+    free(rec->extra);
     *rec = (struct log_rec){ 0 };
 }
 

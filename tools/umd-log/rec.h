@@ -10,7 +10,7 @@
 #include <umd/umd_diag.h>
 #include <umd/umd_log.h>
 
-#define LOG_EXTRAS 48u
+#define LOG_EXTRAS 48u      /* more are left out */
 #define LOG_NO_MODULE "-"   /* a failure in a run log: whose users need not know */
 
 /* A key that this version does not know (a newer one wrote it), with its value as text. */
@@ -19,7 +19,7 @@ struct log_pair {
 };
 
 /*
- * Texts are never NULL: "" is none. They live in `buf`, which the record owns, or are static; a record is valid until it is parsed into
+ * Texts are never NULL: "" is none. They live in `buf`, which the record owns (as it does `extra`), or are static; a record is valid until it is parsed into
  * again or finished. One that begins as { 0 } may be parsed into.
  */
 struct log_rec {
@@ -32,8 +32,8 @@ struct log_rec {
     int level;                  /* umdLogLevel; 0: a name that this version does not know */
     bool torn;                  /* the file ends in this line */
     const char *level_text, *module, *func, *file, *trace_id, *span_id, *message, *code_name;
-    struct log_pair extra[LOG_EXTRAS];
-    uint32_t extra_count;
+    struct log_pair *extra;     /* owned */
+    uint32_t extra_count, extra_size;
     uint64_t number;            /* line in its file, from 1 */
     const char *path;           /* of its file; the reader's */
     uint32_t source;            /* index of the file among those given */

@@ -72,10 +72,12 @@ static bool next_part(struct source *s)
 {
     end_part(s);
     while (s->part < s->parts.count) {
-        s->reader = log_reader_open(s->parts.path[s->part++], &s->err);
+        int err;
+        s->reader = log_part_open(&s->parts.part[s->part++], &err);
         if (s->reader)
             return true;
         s->failed = true; /* it was there a moment ago */
+        s->err = err;
     }
     return false;
 }
@@ -204,21 +206,35 @@ const struct log_rec *log_set_next(struct log_set *set)
     return take(&set->sources[set->given]);
 }
 
-/* What is left of the file that was rotated away is read first; then the new one at the path. */
+/* All that is left of a file that nothing is added to any more, its last line without an end, too. */
+static void drain(struct source *s, uint32_t index)
+{
+    while (s->filled < WINDOW) {
+        struct log_rec *slot = free_slot(s);
+        if (log_reader_next(s->reader, slot, false) != LOG_READ_RECORD)
+            return;
+        slot->source = index;
+        insert(s, slot);
+    }
+}
+
+/* What is left of the file that was rotated away is read first; then the one that was begun after it, which may be moved on by now, too. */
 static bool follow_rotation(struct source *s, uint32_t index)
 {
-    int err;
+    bool gap;
 
-    if (!s->reader || !log_reader_moved(s->reader))
+    if (!s->reader || !log_reader_moved(s->reader, s->path))
         return false;
-    read_ahead(s, index, true);
+    drain(s, index);
     if (s->filled)
         return true;
-    struct log_reader *fresh = log_reader_open(s->path, &err);
-    if (!fresh)
+    struct log_reader *next = log_parts_next(s->path, s->reader, s->current.real_ns, &gap);
+    if (!next)
         return false;
     end_part(s);
-    s->reader = fresh;
+    s->reader = next;
+    if (gap)
+        tool_say("%s was rotated away and removed before the next one of it was found: lines may be missing here", s->path);
     return true;
 }
 
@@ -226,7 +242,7 @@ const struct log_rec *log_set_follow(struct log_set *set, const volatile int *st
 {
     struct source *s = &set->sources[0];
 
-    while (!*stop) {
+    while (!*stop && !ferror(stdout)) {
         if (!s->filled) {
             if (!s->reader && !next_part(s))
                 return NULL;
@@ -241,9 +257,7 @@ const struct log_rec *log_set_follow(struct log_set *set, const volatile int *st
         if (!wait)
             return NULL;
         tool_flush();
-        if (ferror(stdout))
-            return NULL;
-        if (!*stop)
+        if (!*stop && !ferror(stdout))
             usleep(FOLLOW_US);
     }
     return NULL;
@@ -315,25 +329,22 @@ static void raise_descriptors(uint32_t count)
 
 static bool source_open(struct source *s, const char *path, enum log_rotated rotated)
 {
-    int err;
+    struct stat st;
+    int err = 0;
 
     s->path = strdup(path);
-    if (!s->path)
-        return false;
-    struct stat st;
-    s->stream = strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
-    struct log_reader *probe = s->stream ? NULL : log_reader_open(path, &err);
-    if (!probe && !s->stream) {
-        tool_say("%s cannot be read: %s; name a log file that is there", path,
-                err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err));
-        return false;
-    }
-    log_reader_close(probe);
-    if (!log_parts_find(&s->parts, path, rotated)) {
+    if (!s->path || !log_parts_find(&s->parts, path, rotated)) {
         tool_say("out of memory");
         return false;
     }
-    return true;
+    const struct log_part *own = &s->parts.part[s->parts.count - 1];
+    s->stream = strcmp(path, "-") == 0 || (!own->known && stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+    struct log_reader *probe = s->stream ? NULL : log_part_open(own, &err);
+    log_reader_close(probe);
+    if (!probe && !s->stream)
+        tool_say("%s cannot be read: %s; name a log file that is there", path,
+                err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err));
+    return probe || s->stream;
 }
 
 const char *log_set_twice(const char *const *paths, uint32_t count)
@@ -465,7 +476,7 @@ bool log_set_report(const struct log_set *set)
             tool_say("%s: %u file(s) beside it are of forked children (%s, ...); name them to read them too", s->path,
                     s->parts.children, s->parts.child);
         if (s->failed) {
-            tool_say("%s: a part could not be read: %s", s->path, strerror(s->err));
+            tool_say("%s: a part could not be read: %s", s->path, s->err == ESTALE ? "it was rotated away and removed meanwhile" : strerror(s->err));
             good = false;
         }
     }
