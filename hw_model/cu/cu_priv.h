@@ -30,7 +30,7 @@ union cu_freg {
 
 /* ---- Paths: lanes that run together (path.c) ---- */
 
-enum cu_path_state { CU_PATH_RUN, CU_PATH_BARRIER, CU_PATH_SYNC, CU_PATH_GROUP };
+enum cu_path_state { CU_PATH_RUN, CU_PATH_BARRIER, CU_PATH_SYNC, CU_PATH_COHORT };
 
 struct cu_path {
     const struct cu_uop *u;  /**< where it goes on; stale for the current path while it runs */
@@ -41,26 +41,52 @@ struct cu_path {
     uint32_t depth;          /**< calls deep */
     uint32_t turns;          /**< places of CU_UOP_MERGE passed */
     uint8_t state;           /**< enum cu_path_state */
+    bool released;           /**< does not wait for its cohort at the operation it stands at */
+    uint64_t site;           /**< stands for the calls that lead here, see cu_site_in */
 };
 
-enum cu_node_kind { CU_NODE_POINT, CU_NODE_EXIT, CU_NODE_GROUP };
+/* A number for a stack of return addresses: a call makes another one of it, the return takes that back. */
+#define CU_SITE 0x9e3779b97f4a7c15ull
+#define CU_SITE_BACK 0xf1de83e19937733dull /* 1 / CU_SITE modulo 2^64 */
+static inline uint64_t cu_site_in(uint64_t site, uint64_t back) { return site * CU_SITE + back; }
+static inline uint64_t cu_site_out(uint64_t site, uint64_t back) { return (site - back) * CU_SITE_BACK; }
+static inline void cu_path_called(struct cu_path *p, uint64_t back)
+{
+    p->depth++;
+    p->site = cu_site_in(p->site, back);
+}
+static inline void cu_path_returned(struct cu_path *p, uint64_t back)
+{
+    if (!p->depth)
+        return;
+    p->depth--;
+    p->site = cu_site_out(p->site, back);
+}
+
+enum cu_node_kind { CU_NODE_POINT, CU_NODE_EXIT, CU_NODE_COHORT, CU_NODE_PASSED };
 
 /** A place where lanes wait for each other after a divergent branch. */
 struct cu_node {
-    const struct cu_uop *u;  /**< POINT: where; EXIT: NULL; GROUP: NULL, the next warp-wide operation */
+    const struct cu_uop *u;  /**< POINT, PASSED: where; else NULL */
     struct cu_region *rg;
     struct cu_node *parent;
     struct cu_node *next, **link; /**< of the warp's nodes, or of the free ones */
+    struct cu_node *behind;  /**< COHORT: the node where the others are to come, NULL: they have */
+    struct cu_node *passed;  /**< COHORT, PASSED: the next of the meeting points that lanes in front have come by */
     uint64_t stamp;          /**< when it was made, or its lanes were last let go */
     uint32_t mask, arrived;  /**< lanes that take part; that wait here */
     uint32_t depth;
     uint32_t turns;          /**< the most of the lanes that wait here, see cu_path */
     uint8_t kind;            /**< enum cu_node_kind */
     bool calls;              /**< pc[] are functions entered */
-    uint64_t pc[CU_LANES];   /**< EXIT: where each lane returns to */
+    bool returns;            /**< pc[] are return addresses */
+    uint64_t site;
+    uint64_t pc[CU_LANES];   /**< EXIT: where each lane returns to; PASSED: how often each lane has come by */
 };
 
 #define CU_PATHS 32u
+/* Of a warp; with more, lanes do not wait for each other. */
+#define CU_NODES_MAX 4096u
 /* Nodes are allocated so many at a time. */
 #define CU_NODE_CHUNK 64u
 struct cu_node_chunk { struct cu_node_chunk *next; struct cu_node node[CU_NODE_CHUNK]; };
@@ -120,7 +146,7 @@ struct cu_warp {
     uint32_t index;               /**< in the workgroup */
     uint32_t slot;                /**< in the CU */
     uint32_t cur;                 /**< current path */
-    uint32_t group_nodes;         /**< nodes of kind GROUP */
+    uint32_t node_count, cohorts; /**< nodes in use, those of kind COHORT among them */
     uint64_t stamp, ages;
     uint32_t patience;            /**< turns that were over and not given to anybody else */
     bool synchronises;            /**< did an atomic or a fence since the last look at age */
@@ -258,11 +284,12 @@ static inline bool cu_path_waits_at_return(const struct cu_path *p)
 {
     const struct cu_node *n = p->node;
 
-    while (n && n->kind == CU_NODE_GROUP)
+    while (n && n->kind == CU_NODE_COHORT)
         n = n->parent;
     return n && n->kind == CU_NODE_EXIT && n->depth == p->depth;
 }
-/** Before a warp-wide operation: false, *next_out set, when the path must wait for the group it was forced out of. */
+/* cohort.c */
+/** Before a warp-wide operation: false, *next_out set, when the path must wait for lanes it was let go from. */
 bool cu_path_gather(struct cu_warp *w, const struct cu_uop *u, const struct cu_uop **next_out);
 
 /* mem.c */

@@ -226,7 +226,7 @@ INLINE const struct cu_uop *jal(struct cu_warp *w, const struct cu_uop *u, unsig
     else if (u->rd != CU_REG_SINK)
         link_to(w, u, partial);
     if (call)
-        w->path[w->cur].depth++;
+        cu_path_called(&w->path[w->cur], cu_pc(w->rg, next_of(u)));
     if (UNLIKELY(u->flags & CU_UOP_FAR))
         return far_target(w, u, CU_ALL);
     return cu_uop_target(u);
@@ -256,11 +256,11 @@ INLINE const struct cu_uop *jalr(struct cu_warp *w, const struct cu_uop *u, unsi
     if (UNLIKELY(off >= rg->size_B || (ret && p->node && cu_path_waits_at_return(p))))
         return cu_path_jump(w, u, to.u, call ? 1 : ret ? -1 : 0, ret);
     if (call) {
-        p->depth++;
+        cu_path_called(p, cu_pc(rg, next_of(u)));
         if (UNLIKELY(!(rg->uops[off / 2].flags & CU_UOP_ENTRY)))
             cu_converge_function(w->cu->array, rg, (uint32_t)(off / 2));
-    } else if (ret && p->depth) {
-        p->depth--;
+    } else if (ret) {
+        cu_path_returned(p, to.u[first]);
     }
     return rg->uops + off / 2;
 }

@@ -83,7 +83,7 @@ INLINE const struct cu_uop *psync(struct cu_warp *w, const struct cu_uop *u, uns
         cu_fuel_set(w, 0); /* another path's turn, if there is one */
         return next_of(u);
     }
-    if (w->group_nodes && !cu_path_gather(w, u, &next))
+    if (w->cohorts && !cu_path_gather(w, u, &next))
         return next;
     return op == CU_OP_p_barrier ? cu_path_barrier(w, u) : cu_path_sync(w, u);
 }
@@ -116,7 +116,7 @@ INLINE const struct cu_uop *pwarp(struct cu_warp *w, const struct cu_uop *u, uns
     uint32_t votes = 0;
     int64_t v;
 
-    if (w->group_nodes && !cu_path_gather(w, u, &next))
+    if (w->cohorts && !cu_path_gather(w, u, &next))
         return next;
     if (op >= CU_OP_p_shfl && op <= CU_OP_p_shfl_xor) {
         for (unsigned l = 0; l < CU_LANES; l++)
@@ -144,7 +144,7 @@ INLINE const struct cu_uop *pfwarp(struct cu_warp *w, const struct cu_uop *u, un
     union cu_freg temp, r;
     const struct cu_uop *next;
 
-    if (w->group_nodes && !cu_path_gather(w, u, &next))
+    if (w->cohorts && !cu_path_gather(w, u, &next))
         return next;
     const union cu_freg *a = f32_source(w, u->rs1, &temp);
 

@@ -3,24 +3,20 @@
 /*
  * Lanes that run together are a path. A divergent branch with a known meeting point makes a node there (or shares the innermost
  * one, as a loop's exits do): lanes that arrive wait until all lanes of the node are there. Call depth is part of a place, so
- * recursion does not confuse it. EXIT nodes stand for "the function's return": each lane keeps its own return address.
+ * recursion does not confuse it. EXIT nodes stand for "the function's return": each lane keeps its own return address. Of the paths that
+ * can run, the one in the deepest call does, then the one at the lowest pc; none: lanes that wait at a node are let go.
  * After CU_AGE_NORMAL instructions while others stand still a starved path runs for CU_AGE_FORCED, or lanes that wait at a node do;
- * code without atomics and fences waits for nobody and has more time, since this tears lanes apart. Lanes from a node leave a GROUP
- * node behind: they still wait for their group at its next warp-wide operation.
+ * code without atomics and fences waits for nobody and has more time, since this tears lanes apart. What keeps them together all the
+ * same where they see each other, at warp-wide operations, is in cohort.c.
  */
 #include <assert.h>
 #include <string.h>
 
-#include "cu_priv.h"
+#include "path.h"
 #include "record.h"
 #include "sys.h"
 
 UMD_LOG_MODULE("hw.cu.path");
-
-static uint64_t path_pc(const struct cu_path *p)
-{
-    return cu_pc(p->rg, p->u);
-}
 
 static struct cu_path *path_new(struct cu_warp *w)
 {
@@ -31,7 +27,7 @@ static struct cu_path *path_new(struct cu_warp *w)
     return &w->path[i];
 }
 
-static void path_free(struct cu_warp *w, const struct cu_path *p)
+void cu_path_free(struct cu_warp *w, const struct cu_path *p)
 {
     w->paths &= ~(1u << (p - w->path));
 }
@@ -80,60 +76,65 @@ static bool nodes_grow(struct hw_cu *cu)
     return true;
 }
 
-/* Below the current lanes' innermost node, or NULL: no host memory. */
-static struct cu_node *node_new(struct cu_warp *w, enum cu_node_kind kind, uint32_t mask, uint32_t depth, struct cu_node *parent)
+struct cu_node *cu_node_new(struct cu_warp *w, enum cu_node_kind kind, uint32_t mask, uint32_t depth, struct cu_node *parent)
 {
     struct hw_cu *cu = w->cu;
     struct cu_node *n;
 
-    if (!cu->free_nodes && !nodes_grow(cu))
+    if (w->node_count >= CU_NODES_MAX || (!cu->free_nodes && !nodes_grow(cu)))
         return NULL;
     n = cu->free_nodes;
     cu->free_nodes = n->next;
-    n->kind = kind;
+    n->kind = (uint8_t)kind;
     n->calls = false;
+    n->returns = kind == CU_NODE_EXIT;
     n->u = NULL;
+    n->behind = n->passed = NULL;
     n->rg = w->rg;
     n->mask = mask;
     n->arrived = 0;
     n->turns = 0;
     n->depth = depth;
+    n->site = 0;
     n->parent = parent;
     n->stamp = ++w->stamp;
+    w->node_count++;
+    if (kind == CU_NODE_PASSED)
+        return n; /* its cohort knows it */
     n->next = w->nodes;
     n->link = &w->nodes;
     if (n->next)
         n->next->link = &n->next;
     w->nodes = n;
-    w->group_nodes += kind == CU_NODE_GROUP;
+    w->cohorts += kind == CU_NODE_COHORT;
     return n;
 }
 
-static void node_free(struct cu_warp *w, struct cu_node *n)
+void cu_node_free(struct cu_warp *w, struct cu_node *n)
 {
-    struct cu_node *g;
-
     *n->link = n->next;
     if (n->next)
         n->next->link = n->link;
-    w->group_nodes -= n->kind == CU_NODE_GROUP;
-    node_release(w->cu, n);
-    if (!w->group_nodes)
-        return;
-    do { /* groups that were forced out of this place met here */
-        g = w->nodes;
-        while (g && !(g->kind == CU_NODE_GROUP && g->parent == n))
-            g = g->next;
-        if (g)
-            node_free(w, g);
-    } while (g);
+    if (n->parent && n->parent->kind == CU_NODE_COHORT && n->parent->behind == n)
+        n->parent->behind = NULL;
+    w->cohorts -= n->kind == CU_NODE_COHORT;
+    for (struct cu_node *next; n; n = next) {
+        next = n->passed;
+        w->node_count--;
+        node_release(w->cu, n);
+    }
 }
 
-/* Innermost node that is a place. */
-static struct cu_node *node_place(struct cu_node *n)
+/* Below path p, of the place that `kind` and u say. */
+static struct cu_node *place_new(struct cu_warp *w, enum cu_node_kind kind, const struct cu_uop *u, uint32_t lanes, const struct cu_path *p)
 {
-    while (n && n->kind == CU_NODE_GROUP)
-        n = n->parent;
+    struct cu_node *n = cu_node_new(w, kind, lanes, p->depth, p->node);
+
+    if (!n)
+        return NULL;
+    n->u = u;
+    n->rg = p->rg;
+    n->site = p->site;
     return n;
 }
 
@@ -141,7 +142,7 @@ void cu_path_start(struct cu_warp *w, uint32_t lanes, const struct cu_uop *u, st
 {
     w->paths = 1;
     w->nodes = NULL;
-    w->group_nodes = 0;
+    w->node_count = w->cohorts = 0;
     w->cur = 0;
     w->path[0] = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .state = CU_PATH_RUN };
     w->rg = rg;
@@ -169,12 +170,12 @@ static void merge_equal(struct cu_warp *w, struct cu_path *p)
     CU_EACH_PATH(w, q) {
         if (q != p && q->state == CU_PATH_RUN && q->u == p->u && q->depth == p->depth && q->node == p->node) {
             p->mask |= q->mask;
-            path_free(w, q);
+            cu_path_free(w, q);
         }
     }
 }
 
-static bool force_some_node(struct cu_warp *w);
+static bool let_some_go(struct cu_warp *w);
 
 /* Deepest call, then lowest pc. */
 static struct cu_path *best_path(struct cu_warp *w)
@@ -184,67 +185,69 @@ static struct cu_path *best_path(struct cu_warp *w)
     CU_EACH_PATH(w, p) {
         if (p->state != CU_PATH_RUN)
             continue;
-        if (!best || p->depth > best->depth || (p->depth == best->depth && path_pc(p) < path_pc(best)))
+        if (!best || p->depth > best->depth || (p->depth == best->depth && cu_path_pc(p) < cu_path_pc(best)))
             best = p;
     }
     return best;
 }
 
-/* NULL: none can run. Lanes that wait at a node for lanes which wait at a barrier are let go: they may be about to return. */
-static const struct cu_uop *select_path(struct cu_warp *w)
+/* Lanes that wait at a node for lanes which wait at a barrier are let go: they may be about to return. */
+const struct cu_uop *cu_path_select(struct cu_warp *w)
 {
     struct cu_path *best;
 
     do {
         if (w->cu->array->faulted)
             return NULL;
+        if (w->cohorts)
+            cu_cohorts_settle(w);
         best = best_path(w);
-    } while (!best && force_some_node(w));
+    } while (!best && let_some_go(w));
     if (!best)
         return NULL;
     merge_equal(w, best);
     return make_current(w, best);
 }
 
-static void node_arrive(struct cu_warp *w, struct cu_node *n, uint32_t lanes, uint32_t turns);
+static void node_arrive(struct cu_warp *w, struct cu_node *n, struct cu_node *from, uint32_t lanes, uint32_t turns);
 
-/* A path starts at u below node `parent`; if that node's place is here, it arrives there at once. */
-static void start_at(struct cu_warp *w, const struct cu_uop *u, struct cu_region *rg, uint32_t lanes, uint32_t depth, uint32_t turns,
-                     struct cu_node *parent)
+/* Path `p`, not yet one of the warp's, starts; if the place of its innermost node is here, it arrives there at once. */
+static void path_begin(struct cu_warp *w, const struct cu_path *p)
 {
-    struct cu_node *place = node_place(parent);
-    struct cu_path *p;
+    struct cu_node *place = cu_node_place(p->node);
 
-    if (place && place->kind == CU_NODE_POINT && place->u == u && place->depth == depth) {
-        node_arrive(w, place, lanes, turns);
+    if (place && place->kind == CU_NODE_POINT && place->u == p->u && place->depth == p->depth) {
+        node_arrive(w, place, p->node, p->mask, p->turns);
         return;
     }
-    p = path_new(w);
-    *p = (struct cu_path){ .u = u, .rg = rg, .mask = lanes, .depth = depth, .turns = turns, .node = parent, .state = CU_PATH_RUN, .stamp = w->stamp };
+    *path_new(w) = *p;
 }
 
-/* Lets `lanes` go on from node n's place, below `parent`. */
-static void start_lanes(struct cu_warp *w, const struct cu_node *n, uint32_t lanes, struct cu_node *parent)
+void cu_node_start(struct cu_warp *w, const struct cu_node *n, uint32_t lanes, struct cu_node *parent)
 {
+    struct cu_path p = { .u = n->u, .rg = n->rg, .mask = lanes, .depth = n->depth, .site = n->site, .turns = n->turns, .node = parent,
+                         .state = CU_PATH_RUN, .stamp = w->stamp };
+
     if (n->kind == CU_NODE_POINT) {
-        start_at(w, n->u, n->rg, lanes, n->depth, n->turns, parent);
+        path_begin(w, &p);
         return;
     }
-    while (lanes) {
-        uint64_t pc = n->pc[cu_first_lane(lanes)];
-        uint32_t same = 0;
-        struct cu_region *rg;
-        const struct cu_uop *u;
+    for (; lanes; lanes &= ~p.mask) {
+        const uint64_t pc = n->pc[cu_first_lane(lanes)];
 
+        p.mask = 0;
         for (uint32_t m = lanes; m; m &= m - 1)
-            same |= n->pc[cu_first_lane(m)] == pc ? m & -m : 0;
-        u = cu_code_at(w, pc, &rg);
-        if (!u)
+            p.mask |= n->pc[cu_first_lane(m)] == pc ? m & -m : 0;
+        p.u = cu_code_at(w, pc, &p.rg);
+        if (!p.u)
             return;
         if (n->calls)
-            cu_converge_function(w->cu->array, rg, (uint32_t)(u - rg->uops));
-        start_at(w, u, rg, same, n->depth ? n->depth - 1u : 0, n->turns, parent);
-        lanes &= ~same;
+            cu_converge_function(w->cu->array, p.rg, (uint32_t)(p.u - p.rg->uops));
+        p.depth = n->depth;
+        p.site = n->site;
+        if (n->returns)
+            cu_path_returned(&p, pc);
+        path_begin(w, &p);
     }
 }
 
@@ -253,49 +256,22 @@ static void node_check(struct cu_warp *w, struct cu_node *n)
     struct cu_node copy;
 
     if (!n->mask) {
-        node_free(w, n);
+        cu_node_free(w, n);
     } else if (n->arrived == n->mask) {
         copy = *n;
-        node_free(w, n);
-        start_lanes(w, &copy, copy.arrived, copy.parent);
+        cu_node_free(w, n);
+        cu_node_start(w, &copy, copy.arrived, copy.parent);
     }
 }
 
-static void node_arrive(struct cu_warp *w, struct cu_node *n, uint32_t lanes, uint32_t turns)
+/* Lanes whose innermost nodes begin with `from` are at the place of n. */
+static void node_arrive(struct cu_warp *w, struct cu_node *n, struct cu_node *from, uint32_t lanes, uint32_t turns)
 {
     assert((n->mask & lanes) == lanes);
+    cu_cohort_leave(w, from, n, lanes);
     n->arrived |= lanes;
     n->turns = n->turns > turns ? n->turns : turns;
     node_check(w, n);
-}
-
-/* All of a forced group wait at a warp-wide operation: the same one, or they exclude each other. */
-static void group_check(struct cu_warp *w, struct cu_node *g)
-{
-    struct cu_path *first = NULL, *p;
-
-    if (g->arrived != g->mask)
-        return;
-    CU_EACH_PATH(w, p) {
-        if (p->state != CU_PATH_GROUP || p->node != g)
-            continue;
-        if (!first) {
-            first = p;
-            continue;
-        }
-        if (p->u != first->u) {
-            w->rg = first->rg;
-            cu_fault(w, first->u, PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, path_pc(p), cu_first_lane(first->mask), PETREL_TRAP_BARRIER);
-            return;
-        }
-        first->mask |= p->mask;
-        path_free(w, p);
-    }
-    if (first) {
-        first->state = CU_PATH_RUN;
-        first->node = g->parent;
-    }
-    node_free(w, g);
 }
 
 /* A turn that ageing gave: nobody is waited for. */
@@ -315,8 +291,8 @@ static struct cu_path *lowest_sibling(struct cu_warp *w, struct cu_path *p)
         if (q->u == p->u) {
             p->mask |= q->mask;
             p->turns = q->turns > p->turns ? q->turns : p->turns;
-            path_free(w, q);
-        } else if (q->turns < low->turns || (q->turns == low->turns && path_pc(q) < path_pc(low))) {
+            cu_path_free(w, q);
+        } else if (q->turns < low->turns || (q->turns == low->turns && cu_path_pc(q) < cu_path_pc(low))) {
             low = q;
         }
     }
@@ -329,19 +305,17 @@ const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, u
     const struct cu_uop *fall = u + u->step, *meeting = u->reconv < CU_RECONV_EXIT ? w->rg->uops + u->reconv : NULL;
     enum cu_node_kind kind = meeting ? CU_NODE_POINT : CU_NODE_EXIT;
     uint32_t other = p->mask & ~taken;
-    struct cu_node *n = node_place(p->node);
+    struct cu_node *n = cu_node_place(p->node);
 
     assert(taken && other);
     w->cu->array->counters.divergent_branches++;
     if (u->reconv != CU_RECONV_NONE) {
         if (!n || n->kind != kind || n->u != meeting || n->depth != p->depth) {
-            n = node_new(w, kind, p->mask, p->depth, p->node);
-            if (n) {
-                n->u = meeting;
-                p->node = n;
-            }
+            n = place_new(w, kind, meeting, p->mask, p);
+            p->node = n ? n : p->node;
         }
         if (n && meeting && (to == meeting || fall == meeting)) {
+            cu_cohort_leave(w, p->node, n, to == meeting ? taken : other);
             n->arrived |= to == meeting ? taken : other;
             n->turns = n->turns > p->turns ? n->turns : p->turns;
             p->mask = to == meeting ? other : taken;
@@ -350,6 +324,8 @@ const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, u
             return p->u;
         }
     }
+    if (u->reconv == CU_RECONV_NONE)
+        cu_cohort_split(w, p);
     q = path_new(w);
     *q = *p;
     q->u = to < fall ? fall : to;
@@ -358,7 +334,7 @@ const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, u
     p->u = to < fall ? to : fall;
     p->mask = to < fall ? taken : other;
     if (u->reconv == CU_RECONV_NONE)
-        return select_path(w);
+        return cu_path_select(w);
     return make_current(w, forced_turn(w) ? p : lowest_sibling(w, p));
 }
 
@@ -367,18 +343,19 @@ const struct cu_uop *cu_path_join(struct cu_warp *w, const struct cu_uop *u)
     struct cu_path *p = &w->path[w->cur];
 
     for (;;) {
-        struct cu_node *node = node_place(p->node);
+        struct cu_node *node = cu_node_place(p->node);
 
         if (!node || node->kind != CU_NODE_POINT || node->u != u || node->depth != p->depth)
             return u;
         if (p->mask != node->mask) {
             cu_not_issued(w);
-            path_free(w, p);
-            node_arrive(w, node, p->mask, p->turns);
+            cu_path_free(w, p);
+            node_arrive(w, node, p->node, p->mask, p->turns);
             return NULL;
         }
+        cu_cohort_leave(w, p->node, node, p->mask);
         p->node = node->parent;
-        node_free(w, node);
+        cu_node_free(w, node);
     }
 }
 
@@ -387,7 +364,7 @@ const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u)
     struct cu_path *p, *low;
 
     if (u->flags & CU_UOP_JOIN && !cu_path_join(w, u))
-        return select_path(w);
+        return cu_path_select(w);
     if (u->flags & CU_UOP_MERGE && w->paths & (w->paths - 1) && !forced_turn(w)) {
         p = &w->path[w->cur];
         p->u = u;
@@ -399,6 +376,8 @@ const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u)
         p->turns++;
         cu_warp_set_mask(w, p->mask);
     }
+    if (w->cohorts && u->flags & CU_UOP_JOIN)
+        cu_cohort_pass(w, u);
     return w->cu->array->handlers[u->op][w->partial](w, u);
 }
 
@@ -409,6 +388,14 @@ static struct cu_node *due_node(const struct cu_warp *w)
     while (n && n->mask && n->arrived != n->mask)
         n = n->next;
     return n;
+}
+
+void cu_nodes_settle(struct cu_warp *w)
+{
+    struct cu_node *n;
+
+    while (!w->cu->array->faulted && (n = due_node(w))) /* each is freed, or the dispatch faults */
+        node_check(w, n);
 }
 
 /* Takes lanes out of the warp and of all nodes. */
@@ -423,12 +410,7 @@ static void lanes_exit(struct cu_warp *w, uint32_t lanes)
         n->mask &= ~lanes;
         n->arrived &= ~lanes;
     }
-    while (!w->cu->array->faulted && (n = due_node(w))) { /* each is freed, or the dispatch faults */
-        if (n->kind == CU_NODE_GROUP && n->mask)
-            group_check(w, n);
-        else
-            node_check(w, n);
-    }
+    cu_nodes_settle(w);
 }
 
 static void sync_check(struct cu_warp *w)
@@ -450,26 +432,33 @@ const struct cu_uop *cu_path_exit(struct cu_warp *w)
     struct cu_path *p = &w->path[w->cur];
 
     cu_account(w);
-    path_free(w, p);
+    cu_path_free(w, p);
     lanes_exit(w, p->mask);
     sync_check(w);
     cu_group_barrier_check(w->group, w->now);
-    return select_path(w);
+    return cu_path_select(w);
 }
 
 /* Lanes that call different functions meet where they return to. Value: the node, or the old one when there is no room. */
 static struct cu_node *call_node(struct cu_warp *w, const struct cu_uop *back, uint32_t lanes, const struct cu_path *old)
 {
     struct cu_uop *own = old->rg->uops + (back - old->rg->uops);
-    struct cu_node *n = node_new(w, CU_NODE_POINT, lanes, old->depth, old->node);
+    struct cu_node *n = place_new(w, CU_NODE_POINT, back, lanes, old);
 
     if (!n)
         return old->node;
-    n->u = back;
-    n->rg = old->rg;
     own->flags |= CU_UOP_JOIN;
     cu_uop_bind(w->cu->array, own);
     return n;
+}
+
+static bool one_target(const uint64_t pc[CU_LANES], uint32_t lanes)
+{
+    uint64_t differ = 0;
+
+    for (uint32_t m = lanes; m; m &= m - 1)
+        differ |= pc[cu_first_lane(m)] ^ pc[cu_first_lane(lanes)];
+    return !differ;
 }
 
 /* Splits the current path by target. Lanes whose function returns wait for each other first. */
@@ -477,53 +466,39 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
 {
     struct cu_path *p = &w->path[w->cur], old = *p;
     uint32_t gone = 0, lanes;
-    struct cu_node *place = node_place(old.node), scatter = { .kind = CU_NODE_EXIT };
+    struct cu_node *place = cu_node_place(old.node);
+    struct cu_node scatter = { .kind = CU_NODE_EXIT, .depth = old.depth, .site = old.site, .turns = old.turns,
+                               .calls = depth_step > 0, .returns = depth_step < 0 };
 
     for (uint32_t m = old.mask; m; m &= m - 1)
         gone |= pc[cu_first_lane(m)] == CU_RETURN_VA ? m & -m : 0;
     lanes = old.mask & ~gone;
     cu_account(w);
-    path_free(w, p);
+    cu_path_free(w, p);
     if (gone) {
         lanes_exit(w, gone);
         sync_check(w);
         cu_group_barrier_check(w->group, w->now);
         if (!lanes)
-            return select_path(w);
+            return cu_path_select(w);
     }
     if (is_return && place && place->kind == CU_NODE_EXIT && place->depth == old.depth) {
         for (uint32_t m = lanes; m; m &= m - 1)
             place->pc[cu_first_lane(m)] = pc[cu_first_lane(m)];
-        node_arrive(w, place, lanes, old.turns);
-        return select_path(w);
+        node_arrive(w, place, old.node, lanes, old.turns);
+        return cu_path_select(w);
     }
-    if (depth_step > 0)
+    if (depth_step > 0) {
         old.node = call_node(w, u + u->step, lanes, &old);
-    memcpy(scatter.pc, pc, sizeof(scatter.pc));
-    scatter.depth = old.depth + (uint32_t)depth_step + 1; /* start_lanes takes one off */
-    scatter.calls = depth_step > 0;
-    scatter.turns = old.turns;
-    w->mask = lanes;
-    start_lanes(w, &scatter, lanes, old.node);
-    return select_path(w);
-}
-
-/* Lets the lanes that wait at node n run on, as a group that stays together with the others. False: no room for that. */
-static bool force_node(struct cu_warp *w, struct cu_node *n)
-{
-    struct cu_node copy = *n, *g = copy.parent;
-
-    if (!g || g->kind != CU_NODE_GROUP) {
-        g = node_new(w, CU_NODE_GROUP, copy.mask, copy.depth, copy.parent);
-        if (!g)
-            return false;
+        scatter.depth++;
+        scatter.site = cu_site_in(old.site, cu_pc(old.rg, u + u->step));
     }
-    n->parent = g;
-    n->mask &= ~copy.arrived;
-    n->arrived = 0;
-    n->stamp = ++w->stamp;
-    start_lanes(w, &copy, copy.arrived, g);
-    return true;
+    memcpy(scatter.pc, pc, sizeof(scatter.pc));
+    w->mask = lanes;
+    if (!depth_step && !one_target(pc, lanes))
+        cu_cohort_split(w, &old);
+    cu_node_start(w, &scatter, lanes, old.node);
+    return cu_path_select(w);
 }
 
 /* The node where lanes have waited for longest; NULL: none wait. */
@@ -532,16 +507,18 @@ static struct cu_node *waiting_node(const struct cu_warp *w)
     struct cu_node *old = NULL;
 
     for (struct cu_node *n = w->nodes; n; n = n->next)
-        if (n->kind != CU_NODE_GROUP && n->arrived && (!old || n->stamp < old->stamp))
+        if (n->arrived && (!old || n->stamp < old->stamp))
             old = n;
     return old;
 }
 
-static bool force_some_node(struct cu_warp *w)
+static bool let_some_go(struct cu_warp *w)
 {
     struct cu_node *n = waiting_node(w);
 
-    return n && force_node(w, n);
+    if (n)
+        cu_cohort_let_go(w, n);
+    return n;
 }
 
 static struct cu_path *oldest_path(struct cu_warp *w)
@@ -568,15 +545,17 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
     w->patience = 0;
     w->synchronises = false;
     if (w->ages++ & 1) /* a forced slice is over */
-        return select_path(w);
+        return cu_path_select(w);
+    if (w->cohorts)
+        cu_cohorts_settle(w);
     q = oldest_path(w);
     n = waiting_node(w);
     if (n && (!q || w->ages & 2)) {
         uint32_t lanes = n->arrived;
 
-        if (force_node(w, n)) /* they may wait at the next node already */
-            CU_EACH_PATH(w, forced)
-                q = forced->state == CU_PATH_RUN && (forced->mask & lanes) ? forced : q;
+        cu_cohort_let_go(w, n);
+        CU_EACH_PATH(w, forced) /* they may wait at the next node already */
+            q = forced->state == CU_PATH_RUN && (forced->mask & lanes) ? forced : q;
     }
     if (w->cu->array->faulted)
         return NULL;
@@ -588,22 +567,6 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
     return make_current(w, q);
 }
 
-bool cu_path_gather(struct cu_warp *w, const struct cu_uop *u, const struct cu_uop **next_out)
-{
-    struct cu_path *p = &w->path[w->cur];
-    struct cu_node *n = p->node;
-
-    if (!n || n->kind != CU_NODE_GROUP)
-        return true;
-    cu_not_issued(w);
-    p->u = u;
-    p->state = CU_PATH_GROUP;
-    n->arrived |= p->mask;
-    group_check(w, n);
-    *next_out = select_path(w);
-    return false;
-}
-
 const struct cu_uop *cu_path_barrier(struct cu_warp *w, const struct cu_uop *u)
 {
     struct cu_path *p = &w->path[w->cur];
@@ -613,7 +576,7 @@ const struct cu_uop *cu_path_barrier(struct cu_warp *w, const struct cu_uop *u)
     p->state = CU_PATH_BARRIER;
     w->group->waiting += (uint32_t)__builtin_popcount(p->mask);
     cu_group_barrier_check(w->group, w->now);
-    return select_path(w);
+    return cu_path_select(w);
 }
 
 const struct cu_uop *cu_path_sync(struct cu_warp *w, const struct cu_uop *u)
@@ -623,7 +586,7 @@ const struct cu_uop *cu_path_sync(struct cu_warp *w, const struct cu_uop *u)
     p->u = u + u->step;
     p->state = CU_PATH_SYNC;
     sync_check(w);
-    return select_path(w);
+    return cu_path_select(w);
 }
 
 /* The workgroup barrier is met when every lane that has not exited waits. */
@@ -641,7 +604,7 @@ void cu_group_barrier_check(struct cu_group *g, uint64_t now)
                 p->state = CU_PATH_RUN;
         w->now = w->now > now ? w->now : now;
         if (!w->u) /* stands blocked; the warp that runs now selects for itself */
-            w->u = select_path(w);
+            w->u = cu_path_select(w);
     }
     g->warp[0]->cu->array->counters.barriers++;
 }

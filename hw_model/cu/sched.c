@@ -390,7 +390,7 @@ void hw_cu_kill(struct hw_cu_array *cus)
 /* The instruction that a path waits at; NULL: it does not wait. */
 static const struct cu_uop *waits_at(const struct cu_path *p)
 {
-    return p->state == CU_PATH_GROUP ? p->u : p->state == CU_PATH_BARRIER || p->state == CU_PATH_SYNC ? p->u - 2 : NULL;
+    return p->state == CU_PATH_COHORT ? p->u : p->state == CU_PATH_BARRIER || p->state == CU_PATH_SYNC ? p->u - 2 : NULL;
 }
 
 /* All warps of the group stand, not all lanes have exited: nobody can come to the rescue. The fault names two places that differ. */
