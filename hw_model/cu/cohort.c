@@ -194,7 +194,7 @@ static const struct cu_uop *surely_next(const struct cu_region *rg, const struct
     if (cu_insns[u->op].format == CU_FMT_B)
         next = u->reconv < CU_RECONV_EXIT ? rg->uops + u->reconv : NULL;
     else if (u->op == CU_OP_jal && u->rd == CU_REG_SINK)
-        next = u->flags & CU_UOP_FAR ? NULL : u + u->target;
+        next = u->flags & CU_UOP_FAR ? NULL : cu_uop_target(u);
     else if ((u->op == CU_OP_jalr && u->rd == CU_REG_SINK) || u->op == CU_OP_mret)
         next = NULL;
     return next && next < rg->uops + rg->size_B / 2 ? next : NULL;
@@ -236,7 +236,7 @@ static bool way_leads_to(struct search *s, const struct cu_uop *u, const struct 
         if (u->op == CU_OP_jal && u->rd == CU_REG_SINK) {
             if (u->flags & CU_UOP_FAR)
                 return false;
-            u += u->target;
+            u = cu_uop_target(u);
             continue;
         }
         if (cu_insns[u->op].format == CU_FMT_B && !(u->flags & CU_UOP_FAR)) {
@@ -264,7 +264,7 @@ static bool may_come(const struct cu_path *r, const struct cu_path *p)
     if (way_leads_to(&s, r->u, p->u, end))
         return true;
     for (; s.done < s.count; s.done++)
-        if (way_leads_to(&s, s.forks[s.done] + s.forks[s.done]->target, p->u, end))
+        if (way_leads_to(&s, cu_uop_target(s.forks[s.done]), p->u, end))
             return true;
     return false;
 }
