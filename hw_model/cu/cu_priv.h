@@ -136,6 +136,7 @@ struct cu_warp {
     const struct cu_uop *u;       /**< of the current path while it does not run; NULL: none can run */
     struct cu_group *group;
     uint32_t mask, active;        /**< lanes of the current path, their number */
+    uint32_t issued_mask;         /**< lanes that the last instruction with a mark of cu_handle_join was carried out by, for traces */
     uint32_t live;
     uint32_t partial;             /**< 0: all 32 lanes active */
     uint32_t f_single;            /**< see cu_freg */

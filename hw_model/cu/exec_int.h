@@ -178,13 +178,13 @@ INLINE uint32_t branch_bits(unsigned op, const union cu_xreg *a, const union cu_
 }
 
 /* A target outside the region, or a sabotaged instruction: by address. */
-OUT_OF_LINE const struct cu_uop *far_target(struct cu_warp *w, const struct cu_uop *u, uint32_t taken)
+OUT_OF_LINE const struct cu_uop *far_target(struct cu_warp *w, const struct cu_uop *u, uint32_t taken, bool call)
 {
     uint64_t pc[CU_LANES], here = cu_pc(w->rg, u);
 
     for (unsigned l = 0; l < CU_LANES; l++)
         pc[l] = taken >> l & 1 ? here + (uint64_t)u->imm : here + 2ull * u->step;
-    return cu_path_jump(w, u, pc, 0, false);
+    return cu_path_jump(w, u, pc, call, false);
 }
 
 INLINE const struct cu_uop *branch(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
@@ -196,7 +196,7 @@ INLINE const struct cu_uop *branch(struct cu_warp *w, const struct cu_uop *u, un
     if (!taken)
         return next_of(u);
     if (UNLIKELY(u->flags & CU_UOP_FAR))
-        return far_target(w, u, taken);
+        return far_target(w, u, taken, false);
     if (taken == (partial ? w->mask : CU_ALL))
         return cu_uop_target(u);
     return cu_path_branch(w, u, taken, cu_uop_target(u));
@@ -225,10 +225,10 @@ INLINE const struct cu_uop *jal(struct cu_warp *w, const struct cu_uop *u, unsig
         link_to(w, u, partial);
     else if (u->rd != CU_REG_SINK)
         link_to(w, u, partial);
+    if (UNLIKELY(u->flags & CU_UOP_FAR))
+        return far_target(w, u, CU_ALL, call);
     if (call)
         cu_path_called(&w->path[w->cur], cu_pc(w->rg, next_of(u)));
-    if (UNLIKELY(u->flags & CU_UOP_FAR))
-        return far_target(w, u, CU_ALL);
     return cu_uop_target(u);
 }
 

@@ -170,6 +170,7 @@ static void merge_equal(struct cu_warp *w, struct cu_path *p)
     CU_EACH_PATH(w, q) {
         if (q != p && q->state == CU_PATH_RUN && q->u == p->u && q->depth == p->depth && q->node == p->node) {
             p->mask |= q->mask;
+            p->turns = q->turns > p->turns ? q->turns : p->turns;
             cu_path_free(w, q);
         }
     }
@@ -285,16 +286,12 @@ static struct cu_path *lowest_sibling(struct cu_warp *w, struct cu_path *p)
 {
     struct cu_path *low = p, *q;
 
+    merge_equal(w, p);
     CU_EACH_PATH(w, q) {
         if (q == p || q->state != CU_PATH_RUN || q->node != p->node || q->depth != p->depth)
             continue;
-        if (q->u == p->u) {
-            p->mask |= q->mask;
-            p->turns = q->turns > p->turns ? q->turns : p->turns;
-            cu_path_free(w, q);
-        } else if (q->turns < low->turns || (q->turns == low->turns && cu_path_pc(q) < cu_path_pc(low))) {
+        if (q->turns < low->turns || (q->turns == low->turns && cu_path_pc(q) < cu_path_pc(low)))
             low = q;
-        }
     }
     return low;
 }
@@ -374,8 +371,13 @@ const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u)
             return make_current(w, low);
         }
         p->turns++;
-        cu_warp_set_mask(w, p->mask);
+        if (p->mask != w->mask) { /* the instruction is all lanes' */
+            cu_not_issued(w);
+            cu_warp_set_mask(w, p->mask);
+            w->fuel--;
+        }
     }
+    w->issued_mask = w->mask;
     if (w->cohorts && u->flags & CU_UOP_JOIN)
         cu_cohort_pass(w, u);
     return w->cu->array->handlers[u->op][w->partial](w, u);
@@ -442,10 +444,11 @@ const struct cu_uop *cu_path_exit(struct cu_warp *w)
 /* Lanes that call different functions meet where they return to. Value: the node, or the old one when there is no room. */
 static struct cu_node *call_node(struct cu_warp *w, const struct cu_uop *back, uint32_t lanes, const struct cu_path *old)
 {
-    struct cu_uop *own = old->rg->uops + (back - old->rg->uops);
-    struct cu_node *n = place_new(w, CU_NODE_POINT, back, lanes, old);
+    const uint64_t at = (uint64_t)(back - old->rg->uops);
+    struct cu_uop *own = old->rg->uops + at;
+    struct cu_node *n = at < old->rg->size_B / 2 ? place_new(w, CU_NODE_POINT, back, lanes, old) : NULL;
 
-    if (!n)
+    if (!n) /* no room, or the place is one of another region: nobody would come to this one */
         return old->node;
     own->flags |= CU_UOP_JOIN;
     cu_uop_bind(w->cu->array, own);
@@ -489,7 +492,8 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
         return cu_path_select(w);
     }
     if (depth_step > 0) {
-        old.node = call_node(w, u + u->step, lanes, &old);
+        if (!one_target(pc, lanes))
+            old.node = call_node(w, u + u->step, lanes, &old);
         scatter.depth++;
         scatter.site = cu_site_in(old.site, cu_pc(old.rg, u + u->step));
     }

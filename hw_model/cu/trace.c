@@ -19,16 +19,21 @@ const struct cu_uop *cu_run_traced(struct cu_warp *w, const struct cu_uop *u, ui
     uint64_t before[CU_LANES], after[CU_LANES];
 
     while (u && w->now < end && !w->cu->array->faulted) {
-        const struct cu_uop *at = u;
-        struct hw_cu_trace t = { .pc = cu_pc(w->rg, u), .wg = w->group->linear, .warp = w->index, .mask = w->mask, .bits = u->bits,
+        if (!(u->flags & CU_UOP_DECODED)) {
+            w->fuel--;
+            u = u->fn[w->partial](w, u);
+            continue;
+        }
+        struct hw_cu_trace t = { .pc = cu_pc(w->rg, u), .wg = w->group->linear, .warp = w->index, .bits = u->bits,
                                  .size_B = (uint8_t)(u->step * 2), .rd = u->d < CU_SLOT_NONE ? u->d : 0, .before = before, .after = after };
-        uint64_t issued = w->instr;
-        bool decoded = u->flags & CU_UOP_DECODED, join = u->flags & CU_UOP_JOIN;
+        const uint64_t issued = w->instr;
 
         read_register(w, t.rd, before);
+        w->issued_mask = w->mask;
         u = cu_warp_step(w, u, w->now + 1);
-        if (w->instr == issued || !decoded || (w->cu->array->faulted && !u) || (join && u == at && w->mask != t.mask))
+        if (w->instr == issued || (w->cu->array->faulted && !u))
             continue; /* its operands were not there yet, or it handed over only */
+        t.mask = w->issued_mask;
         read_register(w, t.rd, after);
         if (!t.rd)
             t.before = t.after = NULL;

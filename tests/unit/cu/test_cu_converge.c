@@ -12,6 +12,7 @@
 
 #include "cu_asm.h"
 #include "cu_fixture.h"
+#include "cu_priv.h"
 #include "divergent.h"
 
 struct test_args { uint64_t in, out; uint32_t n, m; };
@@ -242,12 +243,105 @@ static void test_ageing(void **state)
     }
 }
 
+/* A trace of a run: a number of all that was told. */
+struct trace_sum { uint64_t hash, count; };
+
+static void add_up(void *observer, const struct hw_cu_trace *t)
+{
+    struct trace_sum *s = observer;
+    const uint64_t told[] = { t->pc, t->mask, t->bits, t->rd };
+
+    for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        s->hash = (s->hash ^ told[i]) * 0x100000001b3ull;
+    for (uint32_t m = t->after ? t->mask : 0; m; m &= m - 1)
+        s->hash = (s->hash ^ t->after[__builtin_ctz(m)]) * 0x100000001b3ull;
+    s->count++;
+}
+
+/* A trace tells what is carried out, by which lanes, whether time is kept or not: as much as is counted. */
+static void test_traces(void **state)
+{
+    (void)state;
+    for (unsigned c = 0; c < CASES; c++) {
+        struct trace_sum sums[2] = { { 0 } };
+
+        for (unsigned functional = 0; functional < 2; functional++) {
+            struct cu_fixture f;
+            struct test_args *args;
+            uint64_t va;
+
+            fixture_create(&f, false, functional);
+            hw_cu_array_destroy(f.cus);
+            f.config.on_trace = add_up;
+            f.config.observer = &sums[functional];
+            assert_int_equal(hw_cu_array_create(&f.config, &f.cus), UMD_SUCCESS);
+            fixture_load(&f, CU_KERNELS);
+            args = make_args(&f, 0, &va);
+            args->n = 32;
+            const struct cost cost = run_cost(&f, fixture_kernel(&f, cases[c]), 1, 32, va);
+            if (sums[functional].count != cost.warp)
+                fail_msg("%s: %llu instructions told, %llu carried out", cases[c], (unsigned long long)sums[functional].count,
+                         (unsigned long long)cost.warp);
+            fixture_destroy(&f);
+        }
+        if (sums[0].hash != sums[1].hash)
+            fail_msg("%s: functional: %llu instructions, timed: %llu, or they differ", cases[c], (unsigned long long)sums[1].count,
+                     (unsigned long long)sums[0].count);
+    }
+}
+
+/* Two functions in regions of their own of which one calls the other again and again: all lanes go the same way, and no nodes are left behind. */
+static void test_far_calls(void **state)
+{
+    enum { ZERO, RA, T0 = 5, T1, T2, A0 = 10, A1, A2, PAGE = 1024 };
+    static uint32_t code[2 * PAGE];
+
+    (void)state;
+    for (unsigned w = 0; w < 2 * FIXTURE_WAYS; w++) {
+        const bool through_register = w >= FIXTURE_WAYS;
+        struct cu_fixture f;
+        uint32_t n = 0;
+
+        code[n++] = MATCH(auipc) | A2 << 7 | PAGE * 4;
+        code[n++] = i_type(MATCH(addi), A1, RA, 0);
+        code[n++] = MATCH(lui) | T0 << 7 | 5 << 12; /* 20,480 */
+        code[n] = through_register ? i_type(MATCH(jalr), RA, A2, 0) : j_type(MATCH(jal), RA, 4 * (PAGE - (int)n));
+        n++;
+        code[n++] = i_type(MATCH(addi), T0, T0, -1);
+        code[n++] = b_type(MATCH(blt), ZERO, T0, -8);
+        code[n++] = i_type(MATCH(csrrs), T1, ZERO, PETREL_CSR_LANE);
+        code[n++] = i_type(MATCH(slli), T1, T1, 3);
+        code[n++] = r_type(MATCH(add), T1, T1, A0);
+        code[n++] = s_type(MATCH(sd), T1, T2, 0);
+        code[n++] = i_type(MATCH(jalr), ZERO, A1, 0);
+        memset(code + n, 0, sizeof(code) - 4 * n);
+        n = PAGE;
+        code[n++] = i_type(MATCH(andi), T1, T0, 1);      /* some lanes part in the function: it was analysed, though only jal leads here */
+        code[n++] = i_type(MATCH(csrrs), T1, ZERO, PETREL_CSR_LANE);
+        code[n++] = i_type(MATCH(andi), T1, T1, 1);
+        code[n++] = b_type(MATCH(beq), T1, ZERO, 8);
+        code[n++] = i_type(MATCH(addi), T2, T2, 1);
+        code[n++] = i_type(MATCH(addi), T2, T2, 1);
+        code[n++] = i_type(MATCH(jalr), ZERO, RA, 0);
+        fixture_create(&f, w & 1, w & 2);
+        const uint64_t entry = fixture_code(&f, code, sizeof(code) / 4), args = fixture_alloc(&f, 4096);
+        f.code_B = 0; /* by the page */
+        const struct cost c = run_cost(&f, entry, 1, 32, args);
+        const uint64_t *out = fixture_host(&f, args);
+        for (unsigned l = 0; l < 32; l++)
+            assert_int_equal(out[l], 20480 * (l & 1 ? 2 : 1));
+        assert_int_equal(c.warp, 8 + 20480 * 10);
+        assert_true(!f.cus->cus[0].node_chunks || !f.cus->cus[0].node_chunks->next);
+        fixture_destroy(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends_are_no_ways), cmocka_unit_test(test_shared_tails), cmocka_unit_test(test_counts),
         cmocka_unit_test(test_convergence),
-        cmocka_unit_test(test_ageing),
+        cmocka_unit_test(test_ageing), cmocka_unit_test(test_traces), cmocka_unit_test(test_far_calls),
     };
 
     return cmocka_run_group_tests_name("cu-converge", tests, NULL, NULL);
