@@ -6,7 +6,7 @@
 #include "cu_asm.h"
 #include "random_flow.h"
 
-enum { RA = 1, SP = 2, WORK = 8, WORKS = 8, T0 = 16, T1, COUNTER, DEPTH = 22, FUEL = 24, BLOCK = 31, A0 = 10 };
+enum { RA = 1, SP = 2, WORK = 8, WORKS = 8, T0 = 16, T1, COUNTER, DEPTH = 22, FUEL = 24, ROUNDS, VOTES, VOTE, BLOCK = 31, A0 = 10 };
 enum { FLOATS = 8, FLOAT_COUNT = 4, NEST_MAX = 3, LABELS_MAX = 512, FIXUPS_MAX = 1024, FRAME_B = 48, CSR_LANE = 0xccc };
 
 /* A place that code before it may jump to. */
@@ -18,7 +18,8 @@ struct function {
     const uint64_t *later;       /* addresses of the functions that it may call */
     uint32_t later_count;
     uint64_t start;
-    bool recursed, indirect;
+    bool recursed, indirect, votes;
+    uint64_t never;              /* a function that does not come back */
     uint32_t label_at[LABELS_MAX], label_count;
     struct fixup fixups[FIXUPS_MAX];
     uint32_t fixup_count;
@@ -115,7 +116,7 @@ static void put_if(struct function *f, uint32_t end)
     const uint32_t otherwise = label_new(f), then = label_new(f);
     const bool has_else = rng_below(f->r, 2);
 
-    for (uint32_t n = rng_below(f->r, 3); n; n--) /* a && b || c, in pieces */
+    for (uint32_t n = f->votes ? 0 : rng_below(f->r, 3); n; n--) /* a && b || c, in pieces */
         put_branch(f, rng_below(f->r, 2) ? then : otherwise);
     put_branch(f, otherwise);
     label_here(f, then);
@@ -140,7 +141,7 @@ static void put_loop(struct function *f, uint32_t end)
     if (!rng_below(f->r, 3))
         put_branch(f, end);                                           /* break */
     put(f, i_type(MATCH(addi), counter, counter, -1));
-    if (!rng_below(f->r, 3)) {
+    if (!f->votes && !rng_below(f->r, 3)) {
         jump_to(f, b_type(MATCH(blt), counter, 0, 0), end);
         put_branch(f, head);                                          /* continue */
         put_operation(f);
@@ -156,7 +157,7 @@ static void put_switch(struct function *f, uint32_t end)
     for (uint32_t i = 0; i < 4; i++)
         cases[i] = label_new(f);
     put(f, i_type(MATCH(andi), T0, any_work(f), 3));
-    if (!rng_below(f->r, 8)) {
+    if (!f->votes && !rng_below(f->r, 8)) {
         f->indirect = true;
         put(f, i_type(MATCH(slli), T0, T0, 2));
         put(f, MATCH(auipc) | T1 << 7);
@@ -174,7 +175,7 @@ static void put_switch(struct function *f, uint32_t end)
     for (uint32_t i = 0; i < 4; i++) {
         label_here(f, cases[i]);
         statements(f, 1);
-        if (rng_below(f->r, 3))
+        if (f->votes || rng_below(f->r, 3))
             jump_to(f, MATCH(jal), end);
     }
 }
@@ -206,6 +207,38 @@ static void put_call(struct function *f, uint32_t end)
     }
 }
 
+/* A way that nobody takes, and that does not end in the function's return. */
+static void put_never(struct function *f)
+{
+    static const uint32_t unimp = 0xc0001073;
+
+    put(f, b_type(MATCH(bne), BLOCK, 0, 8));
+    if (rng_below(f->r, 2))
+        put(f, rng_below(f->r, 2) ? unimp : MATCH(ebreak));
+    else
+        code_jal(f->c, RA, f->never);
+}
+
+/* A ballot, or rounds that take long, in which lanes may seem to wait for others. */
+static void put_vote(struct function *f)
+{
+    if (rng_below(f->r, 3)) {
+        put(f, i_type(MATCH(addi), VOTE, 0, 1));
+        put(f, r_type(MATCH(p_ballot), VOTE, VOTE, 0));
+        put(f, r_type(MATCH(add), VOTES, VOTES, VOTE));
+        put(f, i_type(MATCH(slli), VOTE, VOTES, 7));
+        put(f, r_type(MATCH(add), VOTES, VOTES, VOTE));
+        return;
+    }
+    const bool fence = rng_below(f->r, 2);
+
+    put(f, i_type(MATCH(ld), ROUNDS, BLOCK, BLOCK_LONG));
+    put(f, i_type(MATCH(addi), ROUNDS, ROUNDS, -1));
+    if (fence)
+        put(f, 0x0330000f);
+    put(f, b_type(MATCH(blt), 0, ROUNDS, fence ? -8 : -4));
+}
+
 static void statement(struct function *f)
 {
     static void (*const constructs[])(struct function *, uint32_t) = { put_if, put_if, put_loop, put_loop, put_switch, put_call };
@@ -217,6 +250,10 @@ static void statement(struct function *f)
         put_float(f);
     } else if (kind == 4) {
         put_memory(f);
+    } else if (kind == 5 && !rng_below(f->r, 3)) {
+        put_never(f);
+    } else if (kind == 5 && f->votes) {
+        put_vote(f);
     } else if (kind == 5) {
         put_branch(f, f->ends[rng_below(f->r, f->nest + 1)]); /* out of some of what is around, or of all */
     } else {
@@ -271,6 +308,7 @@ static void put_entry(struct code *c, uint64_t first)
         code_put32(c, i_type(MATCH(ld), WORK + i, BLOCK, (int)(BLOCK_X + 8 * (i + 1))));
     for (unsigned i = 0; i < FLOAT_COUNT; i++)
         code_put32(c, i_type(MATCH(flw), FLOATS + i, BLOCK, (int)(BLOCK_F + 8 * i)));
+    code_put32(c, i_type(MATCH(addi), VOTES, 0, 0));
     code_put32(c, i_type(MATCH(andi), DEPTH, WORK, 7));
     code_put32(c, i_type(MATCH(andi), FUEL, WORK + 1, 127));
     code_put32(c, i_type(MATCH(addi), FUEL, FUEL, 20));
@@ -281,6 +319,7 @@ static void put_entry(struct code *c, uint64_t first)
         code_put32(c, s_type(MATCH(fsd), BLOCK, FLOATS + i, (int)(BLOCK_F_OUT + 8 * i)));
     code_put32(c, s_type(MATCH(sd), BLOCK, DEPTH, BLOCK_X_OUT + 8 * WORKS));
     code_put32(c, s_type(MATCH(sd), BLOCK, FUEL, BLOCK_X_OUT + 8 * WORKS + 8));
+    code_put32(c, s_type(MATCH(sd), BLOCK, VOTES, BLOCK_VOTES));
     code_put32(c, i_type(MATCH(ld), RA, SP, 0));
     code_put32(c, i_type(MATCH(addi), SP, SP, 16));
     code_put32(c, i_type(MATCH(ld), T0, BLOCK, BLOCK_X));
@@ -295,11 +334,15 @@ static void put_entry(struct code *c, uint64_t first)
 struct flow_program flow_make(struct rng *r, struct code *c)
 {
     static struct function f;
-    struct flow_program p = { 0 };
+    struct flow_program p = { .votes = !rng_below(r, 3) };
     uint64_t at[FLOW_FUNCTIONS];
+    const uint64_t never = c->va + c->size_B;
+
+    code_put32(c, MATCH(p_trap));
+    code_jal(c, 0, never);
 
     for (uint32_t n = 0; n < FLOW_FUNCTIONS; n++) { /* callees first: calls know where to */
-        f = (struct function){ .r = r, .c = c, .later = at, .later_count = n };
+        f = (struct function){ .r = r, .c = c, .later = at, .later_count = n, .votes = p.votes, .never = never };
         at[n] = put_function(&f);
         p.indirect_jumps |= f.indirect;
     }
