@@ -154,7 +154,7 @@ static bool has_form_of_code(const char *word, size_t n)
     return name == n && n >= 2 && n < 64;
 }
 
-bool filter_code_is_valid(const char *word, size_t n)
+static bool is_valid_code(const char *word, size_t n)
 {
     int32_t low, high;
 
@@ -163,50 +163,70 @@ bool filter_code_is_valid(const char *word, size_t n)
     return has_form_of_code(word, n) && (is_pattern(word, n) || named(word, n)); /* a pattern may be of a newer version's names */
 }
 
-bool filter_code_match(const char *word, size_t n, int32_t code, const char *name)
+/*
+ * One word: value, range name (param, resource, exec, hw, init, internal), LOW..HIGH, a name as code_by_name takes it, or a pattern of whole names
+ * (UMD_ERR_HW_*), which also finds those of newer versions.
+ */
+static struct filter_code look_up(const char *word, size_t n)
 {
-    int32_t low, high;
-    char pattern[80], full[80];
-
-    if (to_code(word, n, &low))
-        return code == low;
-    if (!code && !*name)
-        return false;
+    struct filter_code c = { .kind = FILTER_CODE_VALUE };
     const struct umd_status_range_info *range = range_of(word, n);
-    if (range)
-        return code && code >= range->first && code <= range->last;
-    if (to_span(word, n, &low, &high))
-        return code && code >= low && code <= high;
-    if (!is_pattern(word, n)) {
-        const struct umd_status_info *info = named(word, n);
-        return info && code == info->code;
+
+    if (to_code(word, n, &c.low)) {
+        c.high = c.low;
+    } else if (range) {
+        c = (struct filter_code){ .kind = FILTER_CODE_SPAN, .low = range->first, .high = range->last };
+    } else if (to_span(word, n, &c.low, &c.high)) {
+        c.kind = FILTER_CODE_SPAN;
+    } else if (!is_pattern(word, n)) {
+        c.low = c.high = named(word, n)->code; /* it is one: that has been seen to */
+    } else {
+        c.kind = FILTER_CODE_PATTERN;
+        snprintf(c.pattern, sizeof(c.pattern), "%.*s", (int)n, word);
+        snprintf(c.full, sizeof(c.full), "UMD_ERR_%s", c.pattern);
     }
-    if (!*name || n >= 64)
+    return c;
+}
+
+static bool look_up_all(struct filter *f, const char *list)
+{
+    uint32_t count = 1;
+
+    for (const char *s = list; *s; s++)
+        count += *s == ',';
+    f->codes = calloc(count, sizeof(*f->codes));
+    if (!f->codes) {
+        tool_say("out of memory");
         return false;
-    snprintf(pattern, sizeof(pattern), "%.*s", (int)n, word);
-    snprintf(full, sizeof(full), "UMD_ERR_%.*s", (int)n, word); /* HW_HANG will do */
-    return fnmatch(pattern, name, 0) == 0 || fnmatch(full, name, 0) == 0;
+    }
+    for (const char *s = list; f->code_count < count; s++) {
+        const size_t n = strcspn(s, ",");
+        f->codes[f->code_count++] = look_up(s, n);
+        s += n;
+    }
+    return true;
+}
+
+static bool has_code(const struct filter *f, int32_t code, const char *name)
+{
+    for (uint32_t i = 0; i < f->code_count; i++) {
+        const struct filter_code *c = &f->codes[i];
+        const bool pattern = c->kind == FILTER_CODE_PATTERN;
+        if (pattern ? *name && (fnmatch(c->pattern, name, 0) == 0 || fnmatch(c->full, name, 0) == 0)
+                    : (code || c->kind == FILTER_CODE_VALUE) && code >= c->low && code <= c->high)
+            return true;
+    }
+    return false;
 }
 
 static bool is_bad_code(const char *word, size_t n, const void *arg) { return !has_form_of_code(word, n); }
-
-struct code {
-    int32_t code;
-    const char *name;
-};
-
-static bool is_code(const char *word, size_t n, const void *arg)
-{
-    const struct code *c = arg;
-    return filter_code_match(word, n, c->code, c->name);
-}
 
 /* A name that no code has is more likely a slip than a newer version's, which a pattern finds. */
 static bool is_unknown_code(const char *word, size_t n, const void *arg)
 {
     char shown[64];
 
-    if (filter_code_is_valid(word, n))
+    if (is_valid_code(word, n))
         return false;
     snprintf(shown, sizeof(shown), "%.*s", (int)n, word);
     (void)code_unknown(shown);
@@ -279,11 +299,13 @@ bool filter_start(struct filter *f, const struct filter_options *o)
         return complain("since", o->since, times);
     if (o->until && !to_time(o->until, &f->until))
         return complain("until", o->until, times);
-    if (o->grep) {
-        if (regcomp(&f->grep, o->grep, REG_EXTENDED | REG_NOSUB) != 0)
-            return complain("grep", o->grep, "an extended regular expression");
-        f->has_grep = true;
+    if (o->code && !look_up_all(f, o->code))
+        return false;
+    if (o->grep && regcomp(&f->grep, o->grep, REG_EXTENDED | REG_NOSUB) != 0) {
+        free(f->codes);
+        return complain("grep", o->grep, "an extended regular expression");
     }
+    f->has_grep = o->grep != NULL;
     return true;
 }
 
@@ -291,6 +313,7 @@ void filter_finish(struct filter *f)
 {
     if (f->has_grep)
         regfree(&f->grep);
+    free(f->codes);
     *f = (struct filter){ 0 };
 }
 
@@ -356,7 +379,7 @@ bool filter_match(const struct filter *f, const struct log_rec *rec)
     if ((o->context && !any_word(o->context, is_number, &rec->context_id)) || (o->thread && !any_word(o->thread, is_number, &tid)) ||
         (o->process && !any_word(o->process, is_number, &pid)) || (o->module && !any_word(o->module, is_above, rec->module)))
         return false;
-    if (o->code && !any_word(o->code, is_code, &(struct code){ rec->code, rec->code_name }))
+    if (f->code_count && !has_code(f, rec->code, rec->code_name))
         return false;
     if (f->record.seq && !log_id_equal(f->record, rec->id))
         return false;

@@ -19,11 +19,20 @@ struct filter_time {
     uint64_t ns;
 };
 
+/* One word of --code, looked up once. */
+struct filter_code {
+    enum { FILTER_CODE_VALUE, FILTER_CODE_SPAN, FILTER_CODE_PATTERN } kind;
+    int32_t low, high;
+    char pattern[64], full[80];     /* full: of the name with UMD_ERR_ before it: HW_HANG will do */
+};
+
 struct filter {
     struct filter_options o;
     int level;                      /* 0: all */
     umdRecordId record;
     struct filter_time since, until;
+    struct filter_code *codes;      /* of --code */
+    uint32_t code_count;
     regex_t grep;
     bool has_grep;
 };
@@ -38,12 +47,5 @@ bool filter_needs_range(const struct filter *f);
 bool filter_find_range(struct filter *f, struct log_set *set);
 bool filter_match(const struct filter *f, const struct log_rec *rec);
 void filter_finish(struct filter *f);
-
-/*
- * One word of --code: value, range name (param, resource, exec, hw, init, internal), LOW..HIGH, a name as code_by_name takes it, or a pattern of
- * whole names (UMD_ERR_HW_*), which also finds those of newer versions.
- */
-bool filter_code_is_valid(const char *word, size_t n);
-bool filter_code_match(const char *word, size_t n, int32_t code, const char *name);
 
 #endif
