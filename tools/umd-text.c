@@ -133,6 +133,26 @@ void json_add_big(struct json_object *o, const char *key, uint64_t v)
     json_add_text(o, key, text);
 }
 
+void json_clean(struct json_object *o)
+{
+    const char *text = json_object_is_type(o, json_type_string) ? json_object_get_string(o) : NULL;
+    char *copy = text ? strdup(text) : NULL;
+
+    if (copy) {
+        text_clean(copy);
+        json_object_set_string(o, copy);
+        free(copy);
+    }
+    for (size_t i = 0; json_object_is_type(o, json_type_array) && i < json_object_array_length(o); i++)
+        json_clean(json_object_array_get_idx(o, i));
+    if (json_object_is_type(o, json_type_object)) {
+        json_object_object_foreach(o, key, value) {
+            (void)key;
+            json_clean(value);
+        }
+    }
+}
+
 void json_put_out(struct json_object *o)
 {
     const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);

@@ -33,6 +33,8 @@ void json_add_number(struct json_object *o, const char *key, int64_t v);
 void json_add_bool(struct json_object *o, const char *key, bool v);
 /* As a string: 64-bit numbers are strings, as in OTLP. */
 void json_add_big(struct json_object *o, const char *key, uint64_t v);
+/* In place: each string of it as text_clean leaves it; names of members stay. */
+void json_clean(struct json_object *o);
 /* Indented, to standard output. */
 void json_put_out(struct json_object *o);
 /* The same, and it is put. */

@@ -222,7 +222,7 @@ assert f[0]["advice"]["action"] == "rebuild_context" and f[0]["advice"]["of"] ==
     ul 0 errors --trace run.log
     says out 'trace +kmd\.reset +raise_guilty_locked \(reset\.c:[0-9]+\) raises UMD_ERR_HW_HANG'
     ! grep -q 'ended UMD_ERR_HW_HANG: end=delivered' run.log || says out ' umd +[a-z_]+ \([a-z_]+\.c:[0-9]+\) in UMD_ERR_HW_HANG out UMD_ERR_HW_HANG$'
-    ul 3 errors --check run.log
+    ul 3 errors --check run.log; ul 3 errors --check --code HW_HANG run.log; ul 0 errors --check --module nothing run.log # of what is asked for
     ul 0 errors --code EXEC_CANCELLED run.log; says out EXEC_CANCELLED
     UMD_LOG_FILE=good.log training 0
     ul 0 errors good.log; silent; lines out 1; says out '^no errors: '
@@ -269,6 +269,10 @@ stats)
     json "r = json.load(sys.stdin); assert r['records'] == $want and sum(m['records'] for m in r['modules']) == $want and r['dropped'] == 0"
     { cat run.log; printf '2026-11-29T17:54:00.0Z 1.0 WARN  1.1 diag.log depth=0: log records were dropped, a thread'"'"'s ring was full count=17\n'; } >lossy.log
     ul 0 stats --json lossy.log; json 'assert json.load(sys.stdin)["dropped"] == 17'
+    # Each process counts what it drops by itself, up.
+    drop() { printf '2026-11-29T17:54:0%d.0Z 1.0 WARN  %d.1 diag.log depth=0: log records were dropped, the ring was full count=%d total=%d\n' "$@"; }
+    { drop 1 7 17 17; drop 2 7 3 20; drop 3 8 5 5; } >two.log; drop 4 7 9 9 >host2.log
+    ul 0 stats --json two.log host2.log; json 'assert json.load(sys.stdin)["dropped"] == 34'
     # After very many names the others are one row; those that are known go on to be counted.
     python3 -c 'for i in range(20000 + 5):
     print("2026-11-29T17:54:00.%09dZ 1.%09d INFO 1.1 m%d depth=0: x" % (i, i, i))
@@ -298,6 +302,11 @@ tolerant)
         ul 2 $command <foreign; one_line; says err '^umd-log: (foreign|-) is no log: none of its 2 lines is a record$'
     done
     ul 0 show -C hw good; silent; lines out 0 # none that matches is no failure
+    # A way up through many layers is longer than a figure may be.
+    python3 -c 'hops = " ".join("layer%02d:%s:some_file_name_%02d.c:%d:-4000>-4000" % (i, "f" * 25, i, i + 1) for i in range(16))
+print("2026-11-29T17:54:01.5Z 1.5 ERROR 7.70 kmd.x depth=1 rec=a:7:1: UMD_ERR_HW_HANG: Stuck. [f m.c:5]")
+print("2026-11-29T17:54:02.5Z 2.5 INFO 7.70 diag.record depth=1 rec=a:7:1: ended UMD_ERR_HW_HANG: end=delivered call=umdX hops=\"%s\" repeat=0" % hops)' >deep.log
+    ul 0 errors --json deep.log; json 'h = json.load(sys.stdin)["records"][0]["hops"]; assert [(x["layer"], x["line"]) for x in h] == [("layer%02d" % i, i + 1) for i in range(16)], h'
     head -c 3000 good | gzip | head -c 60 >cut.gz
     ul 0 show cut.gz; says err 'damaged'
     # One bit of the checksum: all that was inflated is there.
@@ -430,6 +439,9 @@ doctor)
     verdict cut-short gone.log; says out "the emergency ring of its process, .*/emergency.${ring##*.}, says: log sink fails.* errno=2 "
     cp gone.log other.log; verdict fine other.log
     { cat gone.log; again 0 | tail -n 1; } >mended.log; mv mended.log gone.log; verdict fine gone.log
+    # What cannot be read as a log, by what is wrong with it.
+    head -c 50 run.bin >headless.bin; verdict no-log headless.bin; says out 'headless\.bin cannot be read: a binary log whose head is damaged'
+    verdict path-unwritable d; says out ' d is a directory$'
     # A disk that is full, where a file system of its own may be had.
     mkdir full
     if unshare -rm mount -t tmpfs -o size=128k none full 2>err; then
@@ -578,6 +590,11 @@ emergency)
         die "the list is not what it should be"
     ul 0 emergency --pid "$pid"; silent; says out ': UMD_ERR_HW_HANG: '
     ul 0 emergency; one_line; says err 'is the newest$'; says out ': UMD_ERR_HW_HANG: '
+    # The name of the program may be anything.
+    mkdir forged; python3 -c 'import sys; b = bytearray(open(sys.argv[1], "rb").read()); at = b.index(b"umd-train"); b[at:at + 16] = b"\x1bBCDEFGHIJKLMNOP"
+open("forged/emergency.4194000", "wb").write(b)' "state/emergency.$pid"
+    PETREL_STATE_DIR=forged ul 0 emergency --list --json; json 'r = json.load(sys.stdin); assert [x["program"][1:] for x in r] == ["BCDEFGHIJKLMNO"], r'
+    PETREL_STATE_DIR=forged ul 0 emergency --list; says out ' \?BCDEFGHIJKLMNO  '
     ul 2 emergency --pid 1; one_line; says err 'process 1 has left no emergency file'
     [ "$(ls state)" = "emergency.$pid" ] || die "the tool left an emergency file of its own: $(ls state)"
     ul 2 emergency none; one_line; says err 'none: No such file'
@@ -603,6 +620,29 @@ bytes) # what a terminal could take for a command, or is no UTF-8, in all that m
     "$(dirname "$train")/../umd-explain/umd-explain" 0000000a:7:1 --log esc.log >out 2>err || die "no story"
     says out '^  kernel '; clean out
     UMD_LOG_FILE=$(printf '/nowhere/\033[31m') ul 0 doctor; clean out
+    # What a process says of itself.
+    python3 - <<'PY' &
+import json, os, socket
+s = socket.socket(socket.AF_UNIX)
+s.bind("\0petrel-control.%d" % os.getpid())
+s.listen(8)
+open("listening", "w").close()
+esc = "\x1b]0;x\x07"
+sink = {"name": "text", "enabled": True, "open": True, "path": "/x" + esc, "levels": "info" + esc, "path_from": esc, "failing": True, "reason": esc, "modules":
+        [{"module": "a" + esc, "level": esc, "set_for": "all"}]}
+while True:
+    c = s.accept()[0]
+    c.recv(1024)
+    c.sendall(b"ok " + json.dumps({"pid": os.getpid(), "version": esc, "levels": esc, "sinks": [sink], "counts": {"n" + esc: 1}, "modules": {"m" + esc: esc}}).encode() + b"\n")
+    c.close()
+PY
+    pid=$!
+    trap 'kill $pid 2>/dev/null; rm -rf "$work"' EXIT
+    for _ in $(seq 1200); do [ ! -e listening ] || break; sleep 0.1; done
+    ul 0 status --pid $pid; says out '^modules ' '^counts '; clean out
+    ul 0 level info --pid $pid; says out '^text '; clean out
+    ul 0 doctor --pid $pid; clean out
+    kill $pid
     # A disaster log whose parts are longer than a message may be.
     a=$(head -c 16000 /dev/zero | tr '\0' A)
     { echo '==== 2026-11-29T17:54:00.5Z ERROR 1.2 kmd.x'; echo 'UMD_ERR_HW_HANG (-4000)'; echo "  what     $a"; echo '  where    in module kmd.x by f (m.c:1)'

@@ -15,6 +15,14 @@
 
 /* ---- Reading ---- */
 
+static bool added(struct story_book *book, const struct log_rec *rec)
+{
+    if (story_book_add(book, rec))
+        return true;
+    tool_say("out of memory; name fewer files");
+    return false;
+}
+
 static bool add_logs(struct story_book *book, const char *const *logs, uint32_t count)
 {
     const struct log_rec *rec;
@@ -22,7 +30,7 @@ static bool add_logs(struct story_book *book, const char *const *logs, uint32_t 
     bool ok = set != NULL;
 
     while (ok && (rec = log_set_next(set)))
-        ok = story_book_add(book, rec);
+        ok = added(book, rec);
     if (set)
         ok = log_set_report(set) && ok;
     log_set_close(set);
@@ -38,7 +46,7 @@ static bool add_ring(struct story_book *book, const char *path)
         return false;
     bool ok = true;
     for (uint32_t i = 0; ok && i < ring.count; i++)
-        ok = log_ring_rec(&ring, i, &rec) && story_book_add(book, &rec);
+        ok = log_ring_rec(&ring, i, &rec) && added(book, &rec);
     log_rec_finish(&rec);
     log_ring_finish(&ring);
     return ok;
@@ -167,7 +175,7 @@ static struct json_object *story_json(const struct story *s)
     json_add_number(o, "line", s->raised.line);
     json_add_number(o, "pid", s->raised.pid);
     json_add_number(o, "tid", s->raised.tid);
-    json_add_number(o, "context_id", (int64_t)s->raised.context_id);
+    json_add_big(o, "context_id", s->raised.context_id);
     json_add_number(o, "times", (int64_t)s->times);
     json_add_bool(o, "times_exact", !s->more);
     json_add_text(o, "end", end_word(s));

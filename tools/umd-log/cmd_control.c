@@ -61,6 +61,20 @@ static void put_sink(struct json_object *s)
     putchar('\n');
 }
 
+/* "counts    records 7 lost 0", as far as there are any. */
+static void put_members(const char *title, struct json_object *of, const char *between)
+{
+    char name[80];
+
+    printf("%-9s", title);
+    json_object_object_foreach(of, key, value) {
+        snprintf(name, sizeof(name), "%.79s", key);
+        text_clean(name);
+        printf(" %s%s%s", name, between, json_object_get_string(value));
+    }
+    putchar('\n');
+}
+
 static void put_status(struct json_object *o)
 {
     struct json_object *sinks = NULL, *counts = NULL, *modules = NULL;
@@ -73,33 +87,34 @@ static void put_status(struct json_object *o)
         for (size_t i = 0; i < json_object_array_length(sinks); i++)
             put_sink(json_object_array_get_idx(sinks, i));
     }
-    if (json_object_object_get_ex(o, "counts", &counts) && json_object_is_type(counts, json_type_object)) {
-        printf("counts   ");
-        json_object_object_foreach(counts, key, value)
-            printf(" %s %s", key, json_object_get_string(value));
-        putchar('\n');
+    if (json_object_object_get_ex(o, "counts", &counts) && json_object_is_type(counts, json_type_object))
+        put_members("counts", counts, " ");
+    if (json_object_object_get_ex(o, "modules", &modules) && json_object_is_type(modules, json_type_object))
+        put_members("modules", modules, "=");
+}
+
+/* NULL: it is none. What the process says, names of files among it, goes to the terminal. */
+static struct json_object *answer_of(const char *text)
+{
+    struct json_object *o = json_tokener_parse(text);
+
+    if (!json_object_is_type(o, json_type_object)) {
+        json_object_put(o);
+        return NULL;
     }
-    if (json_object_object_get_ex(o, "modules", &modules) && json_object_is_type(modules, json_type_object)) {
-        printf("modules  ");
-        json_object_object_foreach(modules, key, value)
-            printf(" %s=%s", key, json_object_get_string(value));
-        putchar('\n');
-    }
+    json_clean(o);
+    return o;
 }
 
 struct json_object *control_status(uint32_t pid, char *why, size_t why_size)
 {
     char answer[UMD_CONTROL_ANSWER_B];
-    struct json_object *o = NULL;
 
     if (control_ask(pid, "status", answer, sizeof(answer), why, why_size) != EXIT_DONE)
         return NULL;
-    o = json_tokener_parse(answer);
-    if (!json_object_is_type(o, json_type_object)) {
+    struct json_object *o = answer_of(answer);
+    if (!o)
         snprintf(why, why_size, "its answer is no JSON object: it is of another version");
-        json_object_put(o);
-        return NULL;
-    }
     return o;
 }
 
@@ -202,11 +217,9 @@ static int set_levels(uint32_t pid, const char *sink, const char *spec, bool jso
     int status = control_ask(pid, command, answer, sizeof(answer), why, sizeof(why));
     if (status != EXIT_DONE)
         return failed(pid, why, status);
-    struct json_object *o = json_tokener_parse(answer);
-    if (!json_object_is_type(o, json_type_object)) {
-        json_object_put(o);
+    struct json_object *o = answer_of(answer);
+    if (!o)
         return failed(pid, "its answer is no JSON object: it is of another version", EXIT_USAGE);
-    }
     const bool for_all = !sink && *spec, reached = put_answer(o, for_all, json);
     json_object_put(o);
     if (for_all && !reached) {

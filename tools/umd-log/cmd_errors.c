@@ -219,13 +219,13 @@ static void put_root(const struct errors *e, const struct story *s, uint64_t tim
     putchar('\n');
 }
 
-/* Errors, or all there are: those that were too many to be logged one by one, and hence are records of none of the trees. */
-static uint64_t held(const struct errors *e, bool errors_only)
+/* Those that were too many to be logged one by one, and hence are records of none of the trees. */
+static uint64_t held(const struct errors *e)
 {
     uint64_t count = 0;
 
     for (uint32_t i = 0; i < e->book.held_count; i++)
-        count += !errors_only || e->book.held[i].rec.level == UMD_LOG_ERROR ? e->book.held[i].count : 0;
+        count += e->book.held[i].count;
     return count;
 }
 
@@ -391,7 +391,7 @@ static void put_json(const struct errors *e, const struct filter *filter)
     json_add_number(root, "errors", (int64_t)e->book.errors);
     json_add_number(root, "absorbed", (int64_t)e->book.absorbed);
     json_add_number(root, "swallowed", (int64_t)e->book.swallowed);
-    json_add_number(root, "not_logged", (int64_t)held(e, false));
+    json_add_number(root, "not_logged", (int64_t)held(e));
     json_object_object_add(root, "not_logged_by_place", held_json(e, filter));
     if (e->book.first_cause) {
         log_id_format(e->book.first_cause->id, id);
@@ -409,6 +409,24 @@ static void put_json(const struct errors *e, const struct filter *filter)
         comma = true;
     }
     puts("\n  ]\n}");
+}
+
+/* What --check ends with: of the records that the filter takes. */
+static int checked(const struct errors *e, const struct filter *filter)
+{
+    bool failed = false;
+
+    for (uint32_t i = 0; i < e->book.count; i++) {
+        const struct story *s = e->book.all[i];
+        if (!filter_match(filter, &s->raised))
+            continue;
+        if (s->end == STORY_SWALLOWED)
+            return EXIT_WRONG;
+        failed = failed || story_is_error(s);
+    }
+    for (uint32_t i = 0; i < e->book.held_count; i++)
+        failed = failed || (e->book.held[i].rec.level == UMD_LOG_ERROR && filter_match(filter, &e->book.held[i].rec));
+    return failed ? EXIT_DEVICE : EXIT_DONE;
 }
 
 static int errors(struct errors *e, struct filter *filter)
@@ -434,9 +452,7 @@ static int errors(struct errors *e, struct filter *filter)
     tool_flush();
     if (!log_set_report(e->set))
         return EXIT_ENVIRONMENT;
-    if (!e->check)
-        return EXIT_DONE;
-    return e->book.swallowed ? EXIT_WRONG : e->book.errors || held(e, true) ? EXIT_DEVICE : EXIT_DONE;
+    return e->check ? checked(e, filter) : EXIT_DONE;
 }
 
 static int run(const struct command *self, int argc, const char **argv)
@@ -450,7 +466,7 @@ static int run(const struct command *self, int argc, const char **argv)
         { "trace", 'x', POPT_ARG_NONE, &e.trace, 0, "the code at entry and exit of each layer, one line each", NULL },
         { "all", 'A', POPT_ARG_NONE, &e.all, 0, "each record alone, and those that are no errors (INFO, WARN), too", NULL },
         { "json", 'j', POPT_ARG_NONE, &e.json, 0, "as JSON", NULL },
-        { "check", '\0', POPT_ARG_NONE, &e.check, 0, "exit status 3 if there are errors, 4 if a record was swallowed", NULL },
+        { "check", '\0', POPT_ARG_NONE, &e.check, 0, "exit status 3 if there are errors, 4 if a record was swallowed; of the records that are asked for", NULL },
         { "history", 'a', POPT_ARG_NONE, &e.history, 0, "also the older files (FILE.1, ...) of earlier runs", NULL },
         { NULL, '\0', POPT_ARG_INCLUDE_TABLE, filter_table(&options), 0, "Trees with such a record:", NULL },
         POPT_TABLEEND
@@ -474,7 +490,8 @@ const struct command command_errors = {
         .command = "errors", .words = "[OPTION...] [FILE...]", .text = "what failed because of what, as trees; the first cause, and what to do next",
         .help = "What stands below a record failed because of it. Files of many processes make one picture: causes lead across them. The first\n"
                 "cause is the root of the tree that does most harm (a device before a context before a call), of those the earliest; what the\n"
-                "driver absorbed is none. A record whose cause is in none of the files says so.\n"
+                "driver absorbed is none. A record whose cause is in none of the files says so. The counts and the first cause are of all; the\n"
+                "filter says which trees are shown, whole, and with --json which records, each alone.\n"
                 "\nExamples:\n"
                 "  umd-log errors run.log\n"
                 "  umd-log errors --trace --code UMD_ERR_EXEC_FAILED run.log\n"

@@ -35,6 +35,8 @@ struct stats {
     int json, history;
     uint64_t records, first_ns, last_ns, back;  /* back: times the time of a record was before the last one's */
     uint64_t dropped, lost, repeats, repeated, suppressed, folded, sink_failures, ignored_settings, busiest, busiest_s;
+    struct dropper { uint32_t source, pid; uint64_t total; } *droppers; /* each process counts by itself */
+    uint32_t dropper_count;
     uint64_t second, in_second;
     struct table table[TABLES];
     struct log_set *set;
@@ -44,11 +46,12 @@ static struct row *find(const struct table *t, const char *name, uint32_t *at_ou
 {
     uint32_t h = 2166136261u;
 
-    for (const char *s = name; *s && s < name + NAME_B - 1; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
+    const size_t n = text_cut(name, NAME_B - 1);
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)name[i]) * 16777619u;
     *at_out = h % HASH;
     for (struct row *r = t->hash[*at_out]; r; r = r->next) {
-        if (strncmp(r->name, name, NAME_B - 1) == 0)
+        if (strncmp(r->name, name, n) == 0 && r->name[n] == '\0')
             return r;
     }
     return NULL;
@@ -77,7 +80,7 @@ static struct row *row_of(struct table *t, const char *name)
     struct row *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
-    snprintf(r->name, sizeof(r->name), "%s", name);
+    snprintf(r->name, sizeof(r->name), "%.*s", (int)text_cut(name, sizeof(r->name) - 1), name);
     r->next = t->hash[at];
     t->hash[at] = r;
     t->rows[t->count++] = r;
@@ -118,17 +121,38 @@ static void count_repeat(struct stats *s, uint64_t repeat, bool end)
         s->repeated += repeat - before;
 }
 
+/* The number is of all that the process has dropped so far. False: no memory. */
+static bool count_dropped(struct stats *s, const struct log_rec *rec)
+{
+    const uint64_t total = figure(rec->message, "total") ? figure(rec->message, "total") : figure(rec->message, "count");
+    uint32_t i = 0;
+
+    while (i < s->dropper_count && (s->droppers[i].source != rec->source || s->droppers[i].pid != rec->pid))
+        i++;
+    if (i == s->dropper_count) {
+        struct dropper *grown = realloc(s->droppers, (i + 1) * sizeof(*grown));
+        if (!grown)
+            return false;
+        s->droppers = grown;
+        s->droppers[s->dropper_count++] = (struct dropper){ .source = rec->source, .pid = rec->pid };
+    }
+    if (total > s->droppers[i].total) {
+        s->dropped += total - s->droppers[i].total;
+        s->droppers[i].total = total;
+    }
+    return true;
+}
+
 /* What the log says about itself. */
-static void count_losses(struct stats *s, const struct log_rec *rec)
+static bool count_losses(struct stats *s, const struct log_rec *rec)
 {
     const char *m = rec->message;
     char code[64];
+    bool memory = true;
 
     if (strncmp(rec->module, "diag", 4) == 0) {
-        if (strstr(m, "dropped")) {
-            uint64_t total = figure(m, "total") ? figure(m, "total") : figure(m, "count");
-            s->dropped = total > s->dropped ? total : s->dropped;
-        }
+        if (strstr(m, "dropped"))
+            memory = count_dropped(s, rec);
         s->lost += figure(m, "records_lost");
         s->sink_failures += strncmp(m, "log sink fails", 14) == 0;
         s->ignored_settings += strncmp(m, "setting ignored", 15) == 0;
@@ -137,6 +161,7 @@ static void count_losses(struct stats *s, const struct log_rec *rec)
         count_repeat(s, figure(m, "repeat"), strncmp(m, "ended ", 6) == 0);
     s->suppressed += rec->id.seq ? 0 : story_held_of(rec, code);
     s->folded += figure(m, "folded");
+    return memory;
 }
 
 static void count_rate(struct stats *s, const struct log_rec *rec)
@@ -162,7 +187,8 @@ static bool count(struct stats *s, const struct log_rec *rec)
         s->last_ns = rec->real_ns;
     s->records++;
     count_rate(s, rec);
-    count_losses(s, rec);
+    if (!count_losses(s, rec))
+        return false;
     snprintf(thread, sizeof(thread), "%u.%u", rec->pid, rec->tid);
     return count_in(&s->table[BY_LEVEL], rec->level_text, rec) && count_in(&s->table[BY_MODULE], rec->module, rec) &&
            (!*rec->code_name || count_in(&s->table[BY_CODE], rec->code_name, rec)) && count_in(&s->table[BY_THREAD], thread, rec) &&
@@ -303,6 +329,7 @@ static void finish(struct stats *s)
             free(s->table[i].rows[r]);
         free(s->table[i].rows);
     }
+    free(s->droppers);
 }
 
 static int run(const struct command *self, int argc, const char **argv)

@@ -139,9 +139,10 @@ void doctor_path(struct doctor *d, const char *what, const char *path)
         doctor_say(d, VERDICT_PATH, "%s: the directory %s is not there: %s", what, dir, strerror(errno));
         return;
     }
-    if (access(dir, W_OK | X_OK) != 0)
+    const int err = access(dir, W_OK | X_OK) != 0 ? errno : 0;
+    if (err)
         doctor_say(d, stat(path, &st) == 0 && access(path, W_OK) == 0 ? VERDICT_FINE : VERDICT_PATH,
-                   "%s: in %s no file can be made, so that none can be rotated either: %s", what, dir, strerror(errno));
+                   "%s: in %s no file can be made, so that none can be rotated either: %s", what, dir, strerror(err));
     doctor_disk(d, what, dir);
 }
 

@@ -109,6 +109,21 @@ static void owner(struct doctor *d, const char *path, uint32_t pid, const struct
         doctor_say(d, VERDICT_NEVER_LOGGED, "%s: it is empty and no process has it open", path);
 }
 
+static bool can_be_read(struct doctor *d, const char *path, const struct stat *st)
+{
+    int err = 0;
+
+    if (!S_ISREG(st->st_mode)) {
+        doctor_say(d, VERDICT_PATH, "%s is %s", path, S_ISDIR(st->st_mode) ? "a directory" : "no file; a pipe or device keeps no log");
+        return false;
+    }
+    struct log_reader *r = log_reader_open(path, &err);
+    log_reader_close(r);
+    if (!r)
+        doctor_say(d, err == EBADMSG ? VERDICT_NO_LOG : VERDICT_PATH, "%s cannot be read: %s", path, log_reader_why(err));
+    return r != NULL;
+}
+
 void doctor_file(struct doctor *d, const char *path)
 {
     const char *const paths[] = { path };
@@ -127,11 +142,9 @@ void doctor_file(struct doctor *d, const char *path)
         }
         return;
     }
-    struct log_set *set = S_ISREG(st.st_mode) ? log_set_open(paths, 1, LOG_ROTATED_RUN) : NULL;
-    if (!set) {
-        doctor_say(d, VERDICT_PATH, "%s cannot be read as a file; a pipe or device keeps no log", path);
+    struct log_set *set = can_be_read(d, path, &st) ? log_set_open(paths, 1, LOG_ROTATED_RUN) : NULL;
+    if (!set)
         return;
-    }
     while ((rec = log_set_next(set)) != NULL)
         listen(d, &t, rec);
     struct log_counts c = log_set_counts(set, 0);

@@ -312,6 +312,7 @@ enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool gr
     }
 }
 
+const char *log_reader_why(int err) { return err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err); }
 int log_reader_errno(const struct log_reader *r) { return r->err; }
 const struct log_counts *log_reader_counts(const struct log_reader *r) { return &r->counts; }
 const struct log_header *log_reader_header(const struct log_reader *r) { return &r->header; }

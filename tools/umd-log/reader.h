@@ -33,6 +33,8 @@ void log_reader_close(struct log_reader *r); /* NULL is fine */
  */
 enum log_read { LOG_READ_RECORD, LOG_READ_END, LOG_READ_ERROR };
 enum log_read log_reader_next(struct log_reader *r, struct log_rec *rec, bool growing);
+/* What is wrong with a file that cannot be opened. */
+const char *log_reader_why(int err);
 int log_reader_errno(const struct log_reader *r);
 const struct log_counts *log_reader_counts(const struct log_reader *r);
 const struct log_header *log_reader_header(const struct log_reader *r);

@@ -175,6 +175,25 @@ bool log_figure_next(const char **message, umdFigure *out)
     return true;
 }
 
+char *log_figure_whole(const umdFigure *f, const char *begin, const char *end)
+{
+    const size_t key_n = strlen(f->key);
+    const char *value = NULL;
+
+    if (strlen(f->text) + 1 < sizeof(f->text))
+        return strdup(f->text);
+    for (const char *s = begin; s + key_n < end && !value; s++) {
+        if ((s == begin || s[-1] == ' ') && memcmp(s, f->key, key_n) == 0 && s[key_n] == '=')
+            value = s + key_n + 1;
+    }
+    if (!value)
+        return strdup(f->text);
+    while (end > value && end[-1] == ' ')
+        end--;
+    const bool quoted = end - value > 1 && *value == '"' && end[-1] == '"';
+    return strndup(value + quoted, (size_t)(end - value) - 2 * quoted); /* what is escaped stays so */
+}
+
 bool log_figure_get(const char *message, const char *key, char *out, size_t size)
 {
     umdFigure f;

@@ -57,6 +57,8 @@ void log_rec_finish(struct log_rec *rec);
 const char *log_figures_of(const char *message);
 /* umdFigureNext; what a terminal could take for a command becomes '?'. */
 bool log_figure_next(const char **message, umdFigure *out);
+/* The value of the figure that log_figure_next found from `begin` on, whole: umdFigure has room for so much. NULL: no memory. To be freed. */
+char *log_figure_whole(const umdFigure *f, const char *begin, const char *end);
 /* The value of a figure as such text, cut to size; false if the message has none of that name, out is then "". */
 bool log_figure_get(const char *message, const char *key, char *out, size_t size);
 

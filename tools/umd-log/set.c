@@ -342,8 +342,7 @@ static bool source_open(struct source *s, const char *path, enum log_rotated rot
     struct log_reader *probe = s->stream ? NULL : log_part_open(own, &err);
     log_reader_close(probe);
     if (!probe && !s->stream)
-        tool_say("%s cannot be read: %s; name a log file that is there", path,
-                err == EBADMSG ? "a binary log whose head is damaged, or of a later version" : strerror(err));
+        tool_say("%s cannot be read: %s; name a log file that is there", path, log_reader_why(err));
     return probe || s->stream;
 }
 

@@ -227,6 +227,15 @@ static bool take_hops(struct story *s, const char *text)
     return true;
 }
 
+/* Many layers make more than a figure holds. The text is freed. */
+static bool take_whole_hops(struct story *s, char *text)
+{
+    const bool ok = text && take_hops(s, text);
+
+    free(text);
+    return ok;
+}
+
 static void take_repeat(struct story *s, uint64_t repeat)
 {
     s->more = true;
@@ -236,11 +245,11 @@ static void take_repeat(struct story *s, uint64_t repeat)
 /* "ended CODE: end=delivered call=umdX hops=...": all that the end of a record tells. */
 static bool take_ended(struct story *s, const struct log_rec *rec)
 {
-    const char *cursor = rec->message;
+    const char *cursor = rec->message, *begin = cursor;
     bool ok = true;
     umdFigure f;
 
-    while (ok && log_figure_next(&cursor, &f)) {
+    for (; ok && log_figure_next(&cursor, &f); begin = cursor) {
         if (!strcmp(f.key, "end"))
             s->end = !strcmp(f.text, "delivered") ? STORY_DELIVERED : !strcmp(f.text, "absorbed") ? STORY_ABSORBED : STORY_SWALLOWED;
         else if (!strcmp(f.key, "call"))
@@ -248,7 +257,7 @@ static bool take_ended(struct story *s, const struct log_rec *rec)
         else if (!strcmp(f.key, "reason"))
             ok = set_text(&s->end_text, f.text);
         else if (!strcmp(f.key, "hops"))
-            ok = take_hops(s, f.text);
+            ok = take_whole_hops(s, log_figure_whole(&f, begin, cursor));
         else if (!strcmp(f.key, "repeat"))
             take_repeat(s, f.uint_value);
         else if (!strcmp(f.key, "origin"))
