@@ -182,6 +182,27 @@ command)
     run 2 pack -o b.tar.gz --timeout 1 --command '(trap "" TERM; sh -c "echo \$PPID >deaf"; while :; do sleep 1; done) & sleep 600;'
     for _ in $(seq 300); do kill -0 "$(cat deaf)" 2>/dev/null || break; sleep 0.1; done
     ! kill -0 "$(cat deaf)" 2>/dev/null || fail "what the command has started is left"
+    # It ends with the tool; where there is a terminal it may ask on it.
+    "$tool" pack -o b.tar.gz --command 'echo $$ >shell; exec sleep 600;' >out 2>err &
+    pid=$!
+    for _ in $(seq 600); do [ -s shell ] && break; sleep 0.1; done
+    kill -TERM $pid; status=0; wait $pid || status=$?
+    [ $status -eq 2 ] || fail "status $status after SIGTERM"
+    grep -q 'the command was ended by signal 15; the bundle is b.tar.gz$' err || fail "the signal is not told"
+    ! kill -0 "$(cat shell)" 2>/dev/null || fail "the command is left"
+    python3 - "$tool" <<'END' || fail "the command cannot ask on the terminal"
+import os, pty, sys
+pid, tty = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], ["umd-crash", "pack", "-o", "t.tar.gz", "--timeout", "100", "--command", 'read -r x </dev/tty && test "$x" = yes && true'])
+os.write(tty, b"yes\n")
+try:
+    while os.read(tty, 4096):
+        pass
+except OSError:
+    pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
     ;;
 input)
     run 1
@@ -212,6 +233,12 @@ input)
     run 2 pack --log /nonexistent/log -o y.tar.gz
     cmp y.tar.gz before || fail "the bundle that was there is gone"
     [ "$(echo y.tar.gz*)" = y.tar.gz ] && [ "$(stat -c %a y.tar.gz)" = 600 ] || fail "a torso is left, or all may read the stack"
+    # A log is not held in memory; where the limit below leaves a tool its start (a sanitizer's would not).
+    truncate -s 600M big.log
+    if (ulimit -v 400000 && "$tool" --version) >out 2>&1; then
+        (ulimit -v 400000; run 0 pack --log big.log -o big.tar.gz) || exit 1
+        [ "$(tar tvzf big.tar.gz | sed -n 's/.* \([0-9]*\) [0-9-]* [0-9:]* .*big\.log$/\1/p')" = $((600 << 20)) ] || fail "the size of a log"
+    fi
     run 0 --help
     grep -q 'umd-crash pack' out
     run 0 --version
@@ -238,6 +265,20 @@ END
         run 0 pack -o $name.tar.gz $name
         ! tar xzOf $name.tar.gz $name/story.txt | LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" || fail "control characters in the bundle"
     done
+    # Very many modules and mappings: each is looked at once.
+    python3 - <<'END'
+n = 100000
+with open("many", "w") as f:
+    f.write('petrel-crash 1\n[crash]\n signal=11 code=1 name="SIGSEGV" pid=1 tid=1 real_ns=1 arch="x86_64" program="x"\n[backtrace]\n%#x\n[maps]\n' % (1 << 44))
+    for i in range(n):
+        f.write("%x-%x r-xp 00000000 00:00 0 /nowhere/a\n" % ((1 << 40) + i * 4096, (1 << 40) + (i + 1) * 4096))
+    f.write("[modules]\n")
+    for i in range(n):
+        f.write(' start=%#x build_id=x path="/nowhere/a"\n' % ((1 << 40) + i * 4096))
+    f.write("[end]\n")
+END
+    run 0 show --json many
+    python3 -c 'import json; d = json.load(open("out")); assert len(d["modules"]) == 100000 and d["whole"]' || fail "modules"
     ;;
 *) fail "unknown case $case" ;;
 esac

@@ -38,9 +38,11 @@ static char *read_file(const char *path, char *why, size_t size)
     }
     char *data = malloc((size_t)st.st_size + 1);
     size_t n = data ? fread(data, 1, (size_t)st.st_size, f) : 0;
+    const int err = data && ferror(f) ? errno : 0;
     fclose(f);
-    if (!data) {
-        snprintf(why, size, "out of memory");
+    if (!data || err) { /* what is there is not all of it, and would look cut short */
+        snprintf(why, size, "%s", err ? strerror(err) : "out of memory");
+        free(data);
         return NULL;
     }
     for (size_t i = 0; i < n; i++) /* a text has none; a reader of lines would end there */

@@ -4,6 +4,7 @@
 #include "pack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <poll.h>
@@ -42,40 +43,46 @@ struct bundle {
     size_t count;
 };
 
-static void add(struct bundle *b, const char *name, const void *bytes, size_t n)
+/* The name that it gets in the bundle: two logs of two folders may have one. NULL: no more fit. */
+static const char *take_name(struct bundle *b, const char *name)
 {
-    char full[100];
+    char *full = b->names[b->count];
+    const size_t size = sizeof(b->names[0]);
 
     if (b->count == FILES_MAX)
-        return;
-    size_t n_name = strlen(name), room = sizeof(full) - strlen(b->dir) - 2 - 21; /* a number may come before it */
+        return NULL;
+    size_t n_name = strlen(name), room = size - strlen(b->dir) - 2 - 21; /* a number may come before it */
     if (n_name > room)
         name += n_name - room; /* its end tells what it is */
-    snprintf(full, sizeof(full), "%s/%s", b->dir, name);
-    for (size_t i = 0, more = 1; i < b->count; i++) /* two logs of one name in two folders */
+    snprintf(full, size, "%s/%s", b->dir, name);
+    for (size_t i = 0, more = 1; i < b->count; i++)
         if (strcmp(b->names[i], full) == 0) {
-            snprintf(full, sizeof(full), "%s/%zu-%s", b->dir, more++, name);
+            snprintf(full, size, "%s/%zu-%s", b->dir, more++, name);
             i = (size_t)-1;
         }
-    snprintf(b->names[b->count++], sizeof(full), "%s", full);
-    archive_add(b->a, full, bytes, n);
+    b->count++;
+    return full;
 }
 
-/* False: it cannot be read; errno says why. */
-static bool add_file(struct bundle *b, const char *name, const char *path)
+static void add(struct bundle *b, const char *name, const void *bytes, size_t n)
+{
+    const char *full = take_name(b, name);
+
+    if (full)
+        archive_add(b->a, full, bytes, n);
+}
+
+/* Of a pipe, whose size is known at its end alone. */
+static bool add_stream(struct bundle *b, const char *name, FILE *f)
 {
     char *bytes = NULL;
     size_t n = 0, room = 0, got;
-    FILE *f = fopen(path, "rb");
 
-    if (!f)
-        return false;
     do {
         if (n == room) {
             char *more = realloc(bytes, room ? room *= 2 : (room = 65536));
             if (!more) {
                 free(bytes);
-                fclose(f);
                 errno = ENOMEM;
                 return false;
             }
@@ -85,42 +92,61 @@ static bool add_file(struct bundle *b, const char *name, const char *path)
         n += got;
     } while (got);
     bool ok = !ferror(f);
-    int err = errno;
-    fclose(f);
     if (ok)
         add(b, name, bytes, n);
     free(bytes);
+    return ok;
+}
+
+/* False: it cannot be read; errno says why. */
+static bool add_file(struct bundle *b, const char *name, const char *path)
+{
+    struct stat st;
+    FILE *f = fopen(path, "rbe");
+
+    if (!f)
+        return false;
+    const char *full = fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 ? take_name(b, name) : NULL;
+    bool ok = full ? archive_add_file(b->a, full, fileno(f)) : add_stream(b, name, f);
+    int err = errno;
+    fclose(f);
     errno = err;
     return ok;
 }
 
-static void add_story(struct bundle *b, const char *path, const struct crash *c, const struct crash_symbols *s)
+static bool add_memory(struct bundle *b, const char *name, FILE *f, char **text, size_t *n)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
+    bool ok = f && !ferror(f);
 
-    if (!f)
-        return;
-    crash_show(f, base_of(path), c, s);
-    if (fclose(f) == 0)
-        add(b, "story.txt", text, n);
-    free(text);
+    ok = f && fclose(f) == 0 && ok;
+    if (ok)
+        add(b, name, *text, *n);
+    else
+        tool_say("out of memory");
+    free(*text);
+    return ok;
 }
 
-static void add_build_ids(struct bundle *b, const struct crash_symbols *s)
+static bool add_story(struct bundle *b, const char *path, const struct crash *c, const struct crash_symbols *s)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
 
-    if (!f)
-        return;
-    for (size_t i = 0; i < s->module_count; i++)
+    if (f)
+        crash_show(f, base_of(path), c, s);
+    return add_memory(b, "story.txt", f, &text, &n);
+}
+
+static bool add_build_ids(struct bundle *b, const struct crash_symbols *s)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    for (size_t i = 0; f && i < s->module_count; i++)
         fprintf(f, "%s %s\n", s->modules[i].build_id[0] ? s->modules[i].build_id : "-", s->modules[i].path);
-    if (fclose(f) == 0)
-        add(b, "build-ids.txt", text, n);
-    free(text);
+    return add_memory(b, "build-ids.txt", f, &text, &n);
 }
 
 /* That of the same process: a later one with its id has another file. */
@@ -172,26 +198,94 @@ static uint64_t now_ms(void)
     return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
 }
 
-/* Until the child has ended or time is over. */
-static bool await_child(pid_t pid, uint64_t until_ms, int *status_out)
+static volatile sig_atomic_t interrupted;
+static void on_signal(int sig) { interrupted = sig; }
+
+/* Until the child has ended, time is over, or this tool is to end. */
+static bool await_child(pid_t pid, uint64_t until_ms, bool heed, int *status_out)
 {
     for (;;) {
         pid_t r = waitpid(pid, status_out, WNOHANG);
         if (r == pid || (r < 0 && errno != EINTR))
             return r == pid;
-        if (now_ms() >= until_ms)
+        if (now_ms() >= until_ms || (heed && interrupted))
             return false;
         (void)poll(NULL, 0, POLL_MS);
     }
+}
+
+/* The command's group is another than this tool's: what it starts ends with it. 0 or errno. */
+static int start(char *line, const char *file, pid_t *pid_out)
+{
+    char *const argv[] = { "sh", "-c", line, "sh", (char *)file, NULL };
+    posix_spawnattr_t attr;
+    sigset_t usual;
+
+    posix_spawnattr_init(&attr);
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGXFSZ); /* which the tool ignores */
+    posix_spawnattr_setsigdefault(&attr, &usual);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    int err = posix_spawn(pid_out, "/bin/sh", NULL, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    return err;
+}
+
+/* Gives the terminal, where there is one and this tool has it, to a group, so that it may ask there, and Ctrl-C reaches it. */
+static void give_terminal(int tty, pid_t group)
+{
+    if (tty < 0)
+        return;
+    void (*before)(int) = signal(SIGTTOU, SIG_IGN); /* who is not in front may not, else */
+    (void)tcsetpgrp(tty, group);
+    signal(SIGTTOU, before);
+    if (group != getpgrp())
+        (void)kill(-group, SIGCONT); /* it may have asked already */
+}
+
+static int own_terminal(void)
+{
+    int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+    if (tty >= 0 && tcgetpgrp(tty) == getpgrp())
+        return tty;
+    if (tty >= 0)
+        close(tty);
+    return -1;
+}
+
+/* True: it has ended by itself. */
+static bool run_to_end(pid_t pid, int timeout_s, int *status)
+{
+    static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+    const struct sigaction act = { .sa_handler = on_signal };
+    const int tty = own_terminal();
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct sigaction was;
+        if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaction(ends[i], &act, NULL);
+    }
+    give_terminal(tty, pid);
+    const bool itself = await_child(pid, now_ms() + (uint64_t)timeout_s * 1000u, true, status);
+    if (!itself) {
+        kill(-pid, SIGTERM);
+        bool ended = await_child(pid, now_ms() + KILL_AFTER_MS, false, status);
+        kill(-pid, SIGKILL); /* the shell may be gone before what it has started */
+        if (!ended)
+            (void)waitpid(pid, status, 0);
+    }
+    if (tty >= 0) {
+        give_terminal(tty, getpgrp());
+        close(tty);
+    }
+    return itself;
 }
 
 static int hand_on(const char *command, const char *file, int timeout_s)
 {
     size_t n = strlen(command) + 8;
     char *line = malloc(n);
-    char *const argv[] = { "sh", "-c", line, "sh", (char *)file, NULL };
-    posix_spawnattr_t attr;
-    sigset_t usual;
     pid_t pid;
     int status = 0;
 
@@ -201,25 +295,17 @@ static int hand_on(const char *command, const char *file, int timeout_s)
     }
     snprintf(line, n, "%s \"$1\"", command);
     (void)env_give_back();
-    posix_spawnattr_init(&attr);
-    sigemptyset(&usual);
-    sigaddset(&usual, SIGXFSZ); /* which the tool ignores */
-    posix_spawnattr_setsigdefault(&attr, &usual);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF); /* what it starts ends with it */
-    int err = posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ);
-    posix_spawnattr_destroy(&attr);
+    int err = start(line, file, &pid);
     free(line);
     if (err) {
         tool_say("the command cannot be started: %s; the bundle is %s", strerror(err), file);
         return EXIT_ENVIRONMENT;
     }
-    if (!await_child(pid, now_ms() + (uint64_t)timeout_s * 1000u, &status)) {
-        kill(-pid, SIGTERM);
-        bool ended = await_child(pid, now_ms() + KILL_AFTER_MS, &status);
-        kill(-pid, SIGKILL); /* the shell may be gone before what it has started */
-        if (!ended)
-            (void)waitpid(pid, &status, 0);
-        tool_say("the command took more than %d s and was ended; the bundle is %s", timeout_s, file);
+    if (!run_to_end(pid, timeout_s, &status)) {
+        if (interrupted)
+            tool_say("the command was ended by signal %d; the bundle is %s", (int)interrupted, file);
+        else
+            tool_say("the command took more than %d s and was ended; the bundle is %s", timeout_s, file);
         return EXIT_ENVIRONMENT;
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -267,12 +353,10 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
         tool_say("%s cannot be read: %s", path, strerror(errno));
         ok = false;
     }
-    add_story(&b, path, c, s);
-    add_build_ids(&b, s);
-    ok = ok && add_emergency(&b, c, options->emergency);
+    ok = ok && add_story(&b, path, c, s) && add_build_ids(&b, s) && add_emergency(&b, c, options->emergency);
     for (size_t i = 0; ok && options->logs && options->logs[i]; i++) {
         if (!add_file(&b, base_of(options->logs[i]), options->logs[i])) {
-            tool_say("%s cannot be read: %s", options->logs[i], strerror(errno));
+            tool_say("%s cannot be read: %s", options->logs[i], errno == ESTALE ? "it was cut short meanwhile" : strerror(errno));
             ok = false;
         }
     }

@@ -63,39 +63,67 @@ static uint64_t reg(const struct crash *c, const char *name)
     return 0;
 }
 
-/* The end of the last mapping of the file that begins at start. */
-static uint64_t end_of(const struct crash *c, uint64_t start, const char *path)
-{
-    const struct crash_section *maps = crash_section(c, "maps");
-    uint64_t last = start + 4096;
-    bool in = false;
+/* A line of the maps: "FROM-TO rights offset device inode NAME". */
+struct mapping {
+    uint64_t from, to;
+    uint64_t last;              /* end of the last of those behind it, without another between, that are of the same name */
+    const char *name;           /* NULL: none */
+};
 
-    for (size_t i = 0; i < maps->count; i++) {
+static int by_from(const void *a, const void *b)
+{
+    const struct mapping *x = a, *y = b;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool same_name(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+/* In order of addresses. NULL: no memory. */
+static struct mapping *read_maps(const struct crash *c, size_t *count_out)
+{
+    const struct crash_section *s = crash_section(c, "maps");
+    struct mapping *all = calloc(s->count + 1, sizeof(*all));
+
+    *count_out = s->count;
+    for (size_t i = 0; all && i < s->count; i++) {
         char *end;
-        uint64_t from = strtoull(maps->lines[i], &end, 16), to = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
-        const char *name = strchr(maps->lines[i], '/');
-        in = from == start || (in && name && strcmp(name, path) == 0);
-        if (in)
-            last = to;
+        all[i].from = strtoull(s->lines[i], &end, 16);
+        all[i].to = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
+        all[i].name = strchr(s->lines[i], '/');
     }
-    return last;
+    if (all && s->count)
+        qsort(all, s->count, sizeof(*all), by_from);
+    for (size_t i = s->count; all && i-- > 0;)
+        all[i].last = i + 1 < s->count && same_name(all[i].name, all[i + 1].name) ? all[i + 1].last : all[i].to;
+    return all;
+}
+
+/* The end of the last mapping of the file that begins at start. */
+static uint64_t end_of(const struct mapping *all, size_t count, uint64_t start, const char *path)
+{
+    const struct mapping key = { .from = start }, *found = count ? bsearch(&key, all, count, sizeof(*all), by_from) : NULL;
+
+    if (!found)
+        return start + 4096;
+    return found + 1 < all + count && same_name(found[1].name, path) ? found[1].last : found->to;
 }
 
 static bool read_modules(struct work *w)
 {
     const struct crash_section *s = crash_section(w->c, "modules");
+    size_t count;
+    struct mapping *maps = read_maps(w->c, &count);
 
     w->out->modules = calloc(s->count ? s->count : 1, sizeof(*w->out->modules));
-    if (!w->out->modules)
-        return false;
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; w->out->modules && maps && i < s->count; i++) {
         struct crash_module *m = &w->out->modules[w->out->module_count++];
         m->start = crash_u64(s->lines[i], "start");
         crash_text(s->lines[i], "build_id", m->build_id, sizeof(m->build_id));
         crash_text(s->lines[i], "path", m->path, sizeof(m->path));
-        m->end = end_of(w->c, m->start, m->path);
+        m->end = end_of(maps, count, m->start, m->path);
     }
-    return true;
+    free(maps);
+    return w->out->modules && maps;
 }
 
 /* ---- Files ---- */
