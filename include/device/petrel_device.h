@@ -34,17 +34,7 @@
 #define PETREL_CSR_READ_(csr_) ({ uint64_t v_; __asm__("csrr %0, " #csr_ : "=r"(v_)); v_; })
 #define PETREL_CSR_READ(csr_) PETREL_CSR_READ_(csr_)
 
-/*
- * custom-0 (opcode 0x0b), R-type: funct3 selects the group, funct7 the operation, rs1/rs2/rd as usual.
- *   funct3 0: funct7 0 barrier, 1 yield, 2 trap(rs1), 3 warp sync
- *   funct3 1: rd = warp-wide on integers of active lanes: funct7 0 ballot(rs1 != 0), 1 any, 2 all, 3 shuffle idx (rs1 value, rs2 lane),
- *             4 shuffle up, 5 shuffle down, 6 shuffle xor, 8 reduce add i64, 9 min, 10 max, 11 and, 12 or, 13 xor
- *   funct3 2: on f32 registers: funct7 3..6 shuffles (rs1 f, rs2 x), 8 reduce add, 9 min, 10 max
- *   funct3 3: atomics on memory at rs1: funct7 0 cas u32 (rd: expected in, old out; rs2: new), 1 cas u64, 2 f32 add (rs2 f, rd f old), 3 f32 min, 4 f32 max
- *   funct3 4: f32 approximations rd f, rs1 f: funct7 0 exp2, 1 log2, 2 rsqrt, 3 sin, 4 cos, 5 rcp
- * Lanes that a warp-wide operation names but that are inactive: shuffle returns the reader's own value.
- */
-
+/* What a warp needs beyond RISC-V is in opcode custom-0: docs/isa.md has each instruction, each function behind this line is one or a few of them. */
 #include <device/petrel_device_ops.h>
 
 #endif

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: MIT
 # gen_isa.py - from rv64.def, csr.def and insn.h: the instruction list inside docs/isa.md; checks that the page is whole.
 """usage: gen_isa.py RV64.DEF CSR.DEF INSN.H ISA.MD write
-       gen_isa.py RV64.DEF CSR.DEF INSN.H ISA.MD check PETREL_CSR.H"""
+       gen_isa.py RV64.DEF CSR.DEF INSN.H ISA.MD check PETREL_CSR.H PETREL_DEVICE_OPS.H OPS_CASES.H KERNELS_OPS.C"""
 import re
 import sys
 
 ROW = re.compile(r'RV\((\w+),\s*"([^"]+)",\s*0x([0-9a-f]{8}),\s*0x([0-9a-f]{8}),\s*(\w+),\s*(\w+),\s*(\w+)\)$')
 RVC = re.compile(r'RVC\((\w+),\s*"([^"]+)",\s*0x([0-9a-f]{4}),\s*0x([0-9a-f]{4}),\s*(\w+),\s*"([^"]{3})",\s*"([^"]*)",\s*"([^"]*)",\s*(\w+)\)$')
 CSR = re.compile(r'CSR\((\w+),\s*(0x[0-9a-f]{3}),\s*"(\w+)",\s*(\w+)\)$')
+INSN = re.compile(r"\.insn r 0x0b, (\d+), (?:(\d+),|\" #f7_ \")")
+WRAPPER = re.compile(r"#define (PETREL_\w+_)\(f7_")
+FUNCTION = re.compile(r"^PETREL_(?:INLINE|CONVERGENT)_ .*?\b(petrel_\w+)\(|^PETREL_ID_\((petrel_\w+),", re.M)
 SECTION = re.compile(r"/\* (.+) \*/$")
 FORMAT = re.compile(r"\s*CU_FMT_(\w+),\s*/\*\*< (.+) \*/$")
 LATENCIES = re.compile(r"enum cu_latency \{([^}]*)\}")
@@ -162,7 +165,29 @@ def check_registers(csr_path, header_path, isa_path, isa):
     return errors
 
 
-def check(sections, formats, def_path, csr_path, isa_path, header_path):
+def check_functions(sections, ops_path, test_paths):
+    """The header's functions make the custom-0 instructions that the table has, all of them; the test's kernel calls each function."""
+    text = read(ops_path)
+    rows = {(match >> 12 & 7, match >> 25): m for title, full, _ in sections if title.startswith("custom-0") for m, match, *_ in full}
+    made, groups, wrapper = {}, {}, None
+    for line in text.splitlines():
+        define, insn = WRAPPER.match(line), INSN.search(line)
+        wrapper = define.group(1) if define else wrapper
+        if insn and insn.group(2) is None:
+            groups[wrapper] = int(insn.group(1))
+        elif insn:
+            made[int(insn.group(1)), int(insn.group(2))] = line
+    for name, f3 in groups.items():
+        made.update({(f3, int(f7)): name for f7 in re.findall(name + r"\((\d+)", text)})
+    errors = [f"{ops_path}: f3 {f3}, f7 {f7} is no instruction of the table" for f3, f7 in sorted(set(made) - set(rows))]
+    errors += [f"{ops_path}: no function makes {rows[key]}" for key in sorted(set(rows) - set(made))]
+    functions = [a or b for a, b in FUNCTION.findall(text)]
+    called = "".join(map(read, test_paths))
+    errors += [f"{test_paths[0]}: {name} is not called" for name in functions if not re.search(rf"\b{name}\(", called)]
+    return errors if functions and rows else [f"{ops_path}: no functions found"]
+
+
+def check(sections, formats, def_path, csr_path, isa_path, header_path, ops_path, *test_paths):
     head, middle, tail = split(isa_path)
     errors = []
     if middle != "\n" + page(sections, formats):
@@ -172,18 +197,19 @@ def check(sections, formats, def_path, csr_path, isa_path, header_path):
         if title.startswith("custom-0"):
             errors += [f"{isa_path}: {m} is not explained" for m, *_ in rows if f"`{m}`" not in head + tail]
     errors += check_registers(csr_path, header_path, isa_path, head + tail)
+    errors += check_functions(sections, ops_path, test_paths)
     if errors:
         sys.exit("\n".join(errors))
 
 
 def main():
     a = sys.argv[1:]
-    if not (len(a) == 5 and a[4] == "write" or len(a) == 6 and a[4] == "check"):
+    if not (len(a) == 5 and a[4] == "write" or len(a) == 9 and a[4] == "check"):
         sys.exit(__doc__)
     formats, latencies = load_formats(a[2])
     sections = load(a[0], formats, latencies)
     if a[4] == "check":
-        check(sections, formats, a[0], a[1], a[3], a[5])
+        check(sections, formats, a[0], a[1], a[3], *a[5:])
         return
     head, _, tail = split(a[3])
     with open(a[3], "w", encoding="utf-8") as f:
