@@ -45,7 +45,6 @@ run 1 '^petrel-cc: there is no library foo for the device: m and gcc are known$'
 run 1 '^petrel-cc: -l needs a value' -l
 PETREL_LIBGCC=/nowhere run 2 '^petrel-cc: -l gcc: libgcc.a is not in /nowhere; apt-get install gcc-riscv64-unknown-elf$' -l gcc k.c
 PETREL_PICOLIBC=/nowhere run 2 '^petrel-cc: -l m: picolibc is not in /nowhere; apt-get install picolibc-riscv64-unknown-elf$' -lm k.c
-[ -f /usr/lib/picolibc/riscv64-unknown-elf/include/math.h ] || exit 0
 run 0 '' -lgcc -o gcc.pco k.c
 run 0 '' -D LIBM -l m -o m.pco k.c
 rm k.pco 2>/dev/null
