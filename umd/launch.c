@@ -53,8 +53,9 @@ static umdStatus check_launch(const struct umd_stream *s, const struct umd_kerne
     if (local_B > info->local_B || warps > info->warps_per_cu)
         return UMD_FAIL(UMD_ERR_LAUNCH_RESOURCES, "kernel=%s local_B=%" PRIu64 " max_local_B=%u warps=%u max_warps=%u", k->meta.name, local_B,
                         info->local_B, warps, info->warps_per_cu);
-    if (k->module->code.tls_B > info->private_B / 2)
-        return UMD_FAIL(UMD_ERR_LAUNCH_RESOURCES, "kernel=%s thread_local_B=%" PRIu64 " max_B=%u", k->meta.name, (uint64_t)k->module->code.tls_B,
+    uint64_t thread_local_B = petrel_tls_block_B(&k->module->code);
+    if (thread_local_B > info->private_B / 2)
+        return UMD_FAIL(UMD_ERR_LAUNCH_RESOURCES, "kernel=%s thread_local_B=%" PRIu64 " max_thread_local_B=%u", k->meta.name, thread_local_B,
                         info->private_B / 2);
     return UMD_SUCCESS;
 }

@@ -10,11 +10,6 @@ void hw_cu_set_code(struct hw_cu_array *cus, const struct petrel_code *code)
     cus->code_info = *code;
 }
 
-static uint64_t round_up(uint64_t v, uint64_t to)
-{
-    return (v + to - 1) & ~(to - 1);
-}
-
 /* Reads the template piece by piece. Value: fault, at *va_out. */
 static uint32_t read_template(struct hw_cu_array *a, uint64_t *va_out)
 {
@@ -39,10 +34,10 @@ static uint32_t read_template(struct hw_cu_array *a, uint64_t *va_out)
 bool cu_tls_load(struct hw_cu_array *a, struct hw_cu_fault *fault_out)
 {
     const struct petrel_code *c = &a->code_info;
-    uint64_t va = 0, align = c->tls_align > 16 ? c->tls_align : 16;
+    uint64_t va = 0;
     uint32_t fault = 0;
 
-    a->tls_block_B = (uint32_t)round_up(c->tls_B, align);
+    a->tls_block_B = (uint32_t)petrel_tls_block_B(c);
     assert(a->tls_block_B <= sizeof(a->tls) && c->tls_file_B <= c->tls_B);
     memset(a->tls, 0, a->tls_block_B);
     if (c->tls_B && (a->tls_block_B > a->config.private_B / 2 || !a->config.scratch))

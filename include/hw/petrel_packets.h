@@ -55,12 +55,20 @@ _Static_assert(sizeof(struct petrel_dispatch) == 64, "dispatch layout is frozen"
 struct petrel_code {
     uint64_t tls_va;        /* template: what the blocks begin with ... */
     uint64_t tls_file_B;    /* ... and its size; zeros follow */
-    uint64_t tls_B;         /* of a block, at most PETREL_TLS_MAX_B; 0: no thread-local storage */
+    uint64_t tls_B;         /* of a lane's variables, at most PETREL_TLS_MAX_B; 0: no thread-local storage */
     uint64_t tls_align;     /* a power of two, at most PETREL_TLS_ALIGN_MAX */
     uint64_t reserved[4];   /* 0 */
 } __attribute__((packed));
 _Static_assert(sizeof(struct petrel_code) == 64, "code layout is frozen");
 #define PETREL_TLS_MAX_B 16384u
 #define PETREL_TLS_ALIGN_MAX 4096u
+
+/** What a lane's block takes of its private window, of which it may be half: tls_B in whole units of the alignment, 16 at least. */
+static inline uint64_t petrel_tls_block_B(const struct petrel_code *code)
+{
+    uint64_t align = code->tls_align > 16 ? code->tls_align : 16;
+
+    return (code->tls_B + align - 1) & ~(align - 1);
+}
 
 #endif

@@ -79,7 +79,7 @@ typedef enum umdStatus {
     UMD_ERR_LAUNCH_DIMENSIONS = -1030,
     /** The kernel arguments have another size than the kernel declares. Pass exactly the kernel's argument struct. */
     UMD_ERR_LAUNCH_ARGUMENTS = -1031,
-    /** A workgroup needs more registers, local memory or warps than a compute unit has. Use a smaller workgroup; the record has need and limit. */
+    /** A workgroup needs more registers, local memory or warps than a compute unit has. Use a smaller workgroup, less local memory or less thread-local storage; the record has need and limit. */
     UMD_ERR_LAUNCH_RESOURCES = -1032,
     /** Provisional. The kernel's arguments are larger than the device takes. Pass large data through memory; the record has size, limit and index of the argument. */
     UMD_ERR_LAUNCH_ARGUMENTS_SIZE = -1033,
@@ -103,7 +103,7 @@ typedef enum umdStatus {
     UMD_ERR_UAPI_DENIED = -1054,
     /** Provisional. A message of a client or of the server does not follow their protocol. Use client and server of one version. */
     UMD_ERR_UAPI_PROTOCOL = -1055,
-    /** The image is no ELF code object that this device can load (truncated, wrong class, wrong type). Build the kernels with petrel-cc. */
+    /** The image is no ELF code object that this device can load (truncated, wrong class, wrong type). Build the kernels with petrel-cc; if they were, the reason in the record names the limit that they are over. */
     UMD_ERR_MODULE_FORMAT = -1060,
     /** The code object is for another machine or needs instructions that the device lacks. Rebuild with petrel-cc for this device; the record has machine and flags. */
     UMD_ERR_MODULE_ISA = -1061,

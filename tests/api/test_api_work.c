@@ -139,6 +139,25 @@ static void thread_locals(void **state)
     assert_ok(umdMemFree(f->ctx, out));
 }
 
+/* 24 bytes that are aligned to 2048 are a block of 2048, more than half of the 2048 that a lane has here. */
+static void thread_locals_too_wide(void **state)
+{
+    struct fx *f = *state;
+    struct { uint64_t out; uint32_t n, rounds; } args = { 0 };
+    umdLaunchDesc d = { .size_B = sizeof(d), .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }, .args = &args, .args_B = sizeof(args) };
+    umdDeviceInfo info = { .size_B = sizeof(info) };
+    umdModule mod;
+    umdKernel k;
+
+    assert_ok(umdDeviceGetInfo(f->dev, &info));
+    assert_int_equal(info.private_B, 2048);
+    assert_ok(umdModuleLoadFile(f->ctx, getenv("PETREL_TEST_TLS_WIDE"), &mod));
+    assert_ok(umdModuleGetKernel(mod, "tls_wide", &k));
+    assert_fails(umdLaunchKernel(f->stream, k, &d), UMD_ERR_LAUNCH_RESOURCES, "thread_local_B=2048 max_thread_local_B=1024");
+    assert_ok(umdModuleUnload(mod));
+    assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE)); /* and the context is as good as before */
+}
+
 static void launch_arguments(void **state)
 {
     struct fx *f = *state;
@@ -440,6 +459,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(module_corruption, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(launch_works, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(thread_locals, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(thread_locals_too_wide, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(launch_arguments, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(copies, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(copy_arguments, fx_setup, fx_teardown),
