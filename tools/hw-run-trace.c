@@ -6,17 +6,6 @@
 
 #include "hw-run-trace.h"
 
-static const char *register_name(unsigned r)
-{
-    static const char *const names[] = {
-        "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6",
-        "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6", "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1",
-        "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
-    };
-
-    return r < sizeof(names) / sizeof(names[0]) ? names[r] : "?";
-}
-
 static const char *place_of(struct trace *t, uint64_t pc)
 {
     struct trace_place *p = &t->places[pc / 2 % TRACE_PLACES];
@@ -38,7 +27,7 @@ static void print_value(const struct hw_cu_trace *i)
 
     for (unsigned l = 0; l < 32; l++)
         same = same && (!(i->mask >> l & 1) || i->after[l] == i->after[first]);
-    printf("  %s=", register_name(i->rd));
+    printf("  %s=", sim_register(i->rd));
     if (same) {
         printf("0x%" PRIx64, i->after[first]);
         return;

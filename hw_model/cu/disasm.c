@@ -13,14 +13,18 @@
 
 struct text { char *buf; size_t size_B, length; };
 
-static const char *const x_names[] = {
+/* By scoreboard slot: x0 to x31, f0 to f31. */
+static const char *const registers[] = {
     "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5",
     "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
-};
-static const char *const f_names[] = {
     "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1", "fa2", "fa3", "fa4", "fa5",
     "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
 };
+
+const char *cu_register_name(unsigned slot)
+{
+    return slot < sizeof(registers) / sizeof(registers[0]) ? registers[slot] : "?";
+}
 
 static const struct { uint16_t number; const char *name; } csrs[] = {
 #define CSR(id_, number_, name_, kind_) { number_, name_ },
@@ -58,13 +62,13 @@ static void put_operand(struct text *t, char what, uint32_t bits, uint64_t pc, c
     unsigned set = what == 'P' ? bits >> 24 & 15 : bits >> 20 & 15;
 
     switch (what) {
-    case 'd': put(t, "%s", x_names[rd]); break;
-    case '1': put(t, "%s", x_names[rs1]); break;
-    case '2': put(t, "%s", x_names[rs2]); break;
-    case 'D': put(t, "%s", f_names[rd]); break;
-    case 'A': put(t, "%s", f_names[rs1]); break;
-    case 'B': put(t, "%s", f_names[rs2]); break;
-    case 'C': put(t, "%s", f_names[bits >> 27]); break;
+    case 'd': put(t, "%s", registers[rd]); break;
+    case '1': put(t, "%s", registers[rs1]); break;
+    case '2': put(t, "%s", registers[rs2]); break;
+    case 'D': put(t, "%s", registers[CU_SLOT_F + rd]); break;
+    case 'A': put(t, "%s", registers[CU_SLOT_F + rs1]); break;
+    case 'B': put(t, "%s", registers[CU_SLOT_F + rs2]); break;
+    case 'C': put(t, "%s", registers[CU_SLOT_F + (bits >> 27)]); break;
     case 'i': put(t, "%" PRId64, u->imm); break;
     case 'u': put(t, "%u", bits >> 12); break;
     case 'z': put(t, "%u", rs1); break;

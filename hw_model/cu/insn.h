@@ -185,5 +185,7 @@ enum cu_csr {
 size_t cu_disasm(uint32_t bits, uint64_t pc, char *buf, size_t buf_B);
 /** Name of a control and status register (csr.def); NULL: it has none. */
 const char *cu_csr_name(unsigned number);
+/** ABI name of a register by its scoreboard slot; "?" for what is none. */
+const char *cu_register_name(unsigned slot);
 
 #endif

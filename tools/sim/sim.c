@@ -265,6 +265,11 @@ void sim_disasm(uint32_t bits, uint64_t pc, char *out, size_t out_B)
     cu_disasm(bits, pc, out, out_B);
 }
 
+const char *sim_register(unsigned number)
+{
+    return cu_register_name(number);
+}
+
 void sim_stop(struct sim *s)
 {
     hw_cu_kill(s->cus);

@@ -80,6 +80,8 @@ void sim_set_stack(struct sim *s, uint64_t stack_va);
 
 /** Text of an instruction at pc, of 16 bits where bits 1:0 are not 3. */
 void sim_disasm(uint32_t bits, uint64_t pc, char *out, size_t out_B);
+/** ABI name of a register, by the number that hw_cu_trace has. */
+const char *sim_register(unsigned number);
 
 /** Fills *error_out. Value: false. */
 bool sim_fail(struct sim_error *error_out, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
