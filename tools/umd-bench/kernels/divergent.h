@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* divergent.h - functions whose control flow depends on their argument: run by kernels, and by the host as the reference. */
-#ifndef TEST_CU_DIVERGENT_H
-#define TEST_CU_DIVERGENT_H
+#ifndef BENCH_KERNELS_DIVERGENT_H
+#define BENCH_KERNELS_DIVERGENT_H
 
 #include <stdint.h>
 
