@@ -12,6 +12,7 @@
  * 3. When nobody is behind and nobody comes, one operation goes: of those who will surely come by a meeting point where others have come
  *    by more often since N (they are a round of a loop back), else in the deepest call, then at the lowest pc. All paths that stand at it,
  *    called from the same places, in the same round, carry it out as one. The others go on waiting.
+ *    (What is lacking: rounds of the loops of callers; a path would have to know its return addresses, not only a number for them.)
  *
  * Somebody can always go: a path that stops waits for one that runs, or for lanes behind. Those run, or stop for a cohort further in (and
  * so on to the innermost, where nobody is behind), or wait at a node, from where they are let go when no path of the warp runs, or in a
