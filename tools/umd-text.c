@@ -51,6 +51,12 @@ size_t text_cut(const char *text, size_t n)
     return n;
 }
 
+const char *text_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool text_is_text(const char *text, size_t n)
 {
     for (size_t i = 0; i < n;) {
@@ -151,6 +157,18 @@ void json_clean(struct json_object *o)
             json_clean(value);
         }
     }
+}
+
+const char *json_text_of(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return o && json_object_object_get_ex(o, key, &v) && v ? json_object_get_string(v) : "";
+}
+
+bool json_is_true(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return o && json_object_object_get_ex(o, key, &v) && json_object_get_boolean(v);
 }
 
 void json_put_out(struct json_object *o)

@@ -14,6 +14,8 @@ size_t text_printable(const char *s);
 void text_clean(char *text);
 /* How many of at most n bytes to take without cutting a character in two. */
 size_t text_cut(const char *text, size_t n);
+/* Of a path what follows the last slash. */
+const char *text_base_name(const char *path);
 /* text ends with a NUL at text[n]. */
 bool text_is_text(const char *text, size_t n);
 
@@ -35,6 +37,9 @@ void json_add_bool(struct json_object *o, const char *key, bool v);
 void json_add_big(struct json_object *o, const char *key, uint64_t v);
 /* In place: each string of it as text_clean leaves it; names of members stay. */
 void json_clean(struct json_object *o);
+/* Of a member; "", false, where it is not there. o may be NULL. */
+const char *json_text_of(struct json_object *o, const char *key);
+bool json_is_true(struct json_object *o, const char *key);
 /* Indented, to standard output. */
 void json_put_out(struct json_object *o);
 /* The same, and it is put. */

@@ -351,7 +351,7 @@ PY
     json 'assert any("libumd_diag" in s["library"] for s in json.load(sys.stdin))'
     ul 0 sites --level warn; hushes out '^(INFO|DEBUG|TRACE|ERROR) '
     ul 2 sites /bin/true; one_line; says err 'no call sites'
-    ul 2 sites "$0"; one_line; says err 'no ELF'
+    ul 2 sites "$self"; one_line; says err 'no ELF'
     ul 1 sites --level loud; one_line ;;
 doctor)
     verdict() { # STATUS WORD WORD-OF-DOCTOR...
@@ -672,7 +672,7 @@ input)
     ul 1; one_line; says err 'no command'
     ul 1 shwo; one_line; says err "was show meant"
     ul 1 --json show; one_line; says err 'the command comes first'
-    ul 1 show; one_line; says err 'no file is named'
+    ul 1 show; one_line; says err 'no file is named.*UMD_LOG_BINARY'
     ul 1 show --no-such-option x; one_line; says err 'no-such-option'
     ul 2 show .; one_line; says err 'Is a directory'
     for words in '-c x' '-t 1,,2' '-P -1' '-l loud' '-r 1:2' '-C x;y' '-F novalue' '-g ([' '-n 0' '-m a,,b'; do

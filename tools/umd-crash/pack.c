@@ -29,12 +29,6 @@ extern char **environ;
 
 enum { POLL_MS = 20, KILL_AFTER_MS = 2000, FILES_MAX = 64, LOGS_MAX = FILES_MAX - 4 };
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* What went in, for the answer. */
 struct bundle {
     struct archive *a;
@@ -134,7 +128,7 @@ static bool add_story(struct bundle *b, const char *path, const struct crash *c,
     FILE *f = open_memstream(&text, &n);
 
     if (f)
-        crash_show(f, base_of(path), c, s);
+        crash_show(f, text_base_name(path), c, s);
     return add_memory(b, "story.txt", f, &text, &n);
 }
 
@@ -177,10 +171,10 @@ static bool add_emergency(struct bundle *b, const struct crash *c, const char *n
         return false;
     }
     if (named || (set && *set && is_ring_of(set, c)))
-        return add_file(b, base_of(named ? named : set), named ? named : set);
+        return add_file(b, text_base_name(named ? named : set), named ? named : set);
     const uint32_t n = umd_emergency_find(pid, found, 8);
     for (uint32_t i = 0; i < n; i++) {
-        if (is_ring_of(found[i].path, c) && add_file(b, base_of(found[i].path), found[i].path))
+        if (is_ring_of(found[i].path, c) && add_file(b, text_base_name(found[i].path), found[i].path))
             return true;
     }
     tool_say("the bundle is without an emergency file: none of process %u is found; name it with --emergency, or set PETREL_STATE_DIR as it was set for the "
@@ -335,7 +329,7 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
     char output[4400];
     bool ok = true;
 
-    snprintf(b.dir, sizeof(b.dir), "%.60s", base_of(path));
+    snprintf(b.dir, sizeof(b.dir), "%.60s", text_base_name(path));
     for (size_t i = 0; options->logs && options->logs[i]; i++) {
         if (i == LOGS_MAX)
             return tool_usage("at most %d logs go into a bundle", LOGS_MAX);
@@ -343,7 +337,7 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
     if (options->output)
         snprintf(output, sizeof(output), "%s", options->output);
     else
-        snprintf(output, sizeof(output), "%s.tar.gz", base_of(path));
+        snprintf(output, sizeof(output), "%s.tar.gz", text_base_name(path));
     b.a = archive_begin(output);
     if (!b.a) {
         tool_say("%s cannot be written: %s; name another file with --output", output, strerror(errno));
@@ -355,7 +349,7 @@ int crash_pack(const char *path, const struct crash *c, const struct crash_symbo
     }
     ok = ok && add_story(&b, path, c, s) && add_build_ids(&b, s) && add_emergency(&b, c, options->emergency);
     for (size_t i = 0; ok && options->logs && options->logs[i]; i++) {
-        if (!add_file(&b, base_of(options->logs[i]), options->logs[i])) {
+        if (!add_file(&b, text_base_name(options->logs[i]), options->logs[i])) {
             tool_say("%s cannot be read: %s", options->logs[i], errno == ESTALE ? "it was cut short meanwhile" : strerror(errno));
             ok = false;
         }

@@ -210,7 +210,7 @@ int explain_record(umdRecordId id, const char *const *logs, uint32_t log_count, 
     for (uint32_t i = 0; ok && i < ring_count; i++)
         ok = add_ring(&book, rings[i]);
     if (ok)
-        ok = story_book_link(&book);
+        story_book_link(&book);
     struct story *s = ok ? story_find(&book, id) : NULL;
     if (!ok) {
         status = EXIT_ENVIRONMENT; /* what failed has been said */

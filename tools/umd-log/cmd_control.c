@@ -32,31 +32,19 @@ int control_ask(uint32_t pid, const char *command, char *answer, size_t size, ch
     return st == UMD_ERR_CONFIG_VALUE ? EXIT_USAGE : EXIT_ENVIRONMENT;
 }
 
-static const char *text_of(struct json_object *o, const char *key)
-{
-    struct json_object *v = NULL;
-    return o && json_object_object_get_ex(o, key, &v) && v ? json_object_get_string(v) : "";
-}
-
-static bool is_true(struct json_object *o, const char *key)
-{
-    struct json_object *v = NULL;
-    return json_object_object_get_ex(o, key, &v) && json_object_get_boolean(v);
-}
-
 static void put_sink(struct json_object *s)
 {
-    const char *levels = text_of(s, "levels"), *from = text_of(s, "levels_from"), *path = text_of(s, "path");
+    const char *levels = json_text_of(s, "levels"), *from = json_text_of(s, "levels_from"), *path = json_text_of(s, "path");
 
-    if (!is_true(s, "enabled"))
+    if (!json_is_true(s, "enabled"))
         return;
-    printf("%-9s levels %s (%s)", text_of(s, "name"), *levels ? levels : text_of(s, "default"), *levels ? from : "default");
+    printf("%-9s levels %s (%s)", json_text_of(s, "name"), *levels ? levels : json_text_of(s, "default"), *levels ? from : "default");
     if (*path)
-        printf(", %s (%s), %s, %s bytes", path, text_of(s, "path_from"), is_true(s, "open") ? "open" : "not open yet", text_of(s, "file_B"));
-    if (strcmp(text_of(s, "lost"), "0") != 0)
-        printf(", %slost %s%s", text_colour(TEXT_YELLOW), text_of(s, "lost"), text_colour(TEXT_PLAIN));
-    if (is_true(s, "failing"))
-        printf(", %sfailing: %s (errno %s), %s lines wait%s", text_colour(TEXT_RED), text_of(s, "reason"), text_of(s, "errno"), text_of(s, "waiting"),
+        printf(", %s (%s), %s, %s bytes", path, json_text_of(s, "path_from"), json_is_true(s, "open") ? "open" : "not open yet", json_text_of(s, "file_B"));
+    if (strcmp(json_text_of(s, "lost"), "0") != 0)
+        printf(", %slost %s%s", text_colour(TEXT_YELLOW), json_text_of(s, "lost"), text_colour(TEXT_PLAIN));
+    if (json_is_true(s, "failing"))
+        printf(", %sfailing: %s (errno %s), %s lines wait%s", text_colour(TEXT_RED), json_text_of(s, "reason"), json_text_of(s, "errno"), json_text_of(s, "waiting"),
                text_colour(TEXT_PLAIN));
     putchar('\n');
 }
@@ -78,11 +66,11 @@ static void put_members(const char *title, struct json_object *of, const char *b
 static void put_status(struct json_object *o)
 {
     struct json_object *sinks = NULL, *counts = NULL, *modules = NULL;
-    const char *levels = text_of(o, "levels");
+    const char *levels = json_text_of(o, "levels");
 
-    printf("process   %s, version %s, compiled in up to %s\n", text_of(o, "pid"), text_of(o, "version"), text_of(o, "ceiling"));
+    printf("process   %s, version %s, compiled in up to %s\n", json_text_of(o, "pid"), json_text_of(o, "version"), json_text_of(o, "ceiling"));
     if (*levels)
-        printf("all       levels %s (%s)\n", levels, text_of(o, "levels_from"));
+        printf("all       levels %s (%s)\n", levels, json_text_of(o, "levels_from"));
     if (json_object_object_get_ex(o, "sinks", &sinks) && json_object_is_type(sinks, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(sinks); i++)
             put_sink(json_object_array_get_idx(sinks, i));
@@ -155,7 +143,7 @@ static int reopen(uint32_t pid)
 static bool sink_reached(struct json_object *modules)
 {
     for (size_t i = 0; i < json_object_array_length(modules); i++)
-        if (strcmp(text_of(json_object_array_get_idx(modules, i), "set_for"), "all") == 0)
+        if (strcmp(json_text_of(json_object_array_get_idx(modules, i), "set_for"), "all") == 0)
             return true;
     return false;
 }
@@ -169,12 +157,12 @@ static void put_levels(const char *name, struct json_object *modules, const char
     printf("%-9s", name);
     for (size_t i = 0; i < json_object_array_length(modules); i++) {
         struct json_object *m = json_object_array_get_idx(modules, i);
-        const char *module = text_of(m, "module"), *level = text_of(m, "level");
+        const char *module = json_text_of(m, "module"), *level = json_text_of(m, "level");
         if (strcmp(module, "*") == 0)
             module = json_object_array_length(modules) > 1 ? "others" : "";
         printf("%s%s%s%s", i ? ", " : " ", module, *module ? " " : "", level);
-        if (for_all && strcmp(text_of(m, "set_for"), "all") != 0)
-            own = text_of(m, "levels_from");
+        if (for_all && strcmp(json_text_of(m, "set_for"), "all") != 0)
+            own = json_text_of(m, "levels_from");
         compiled_out = compiled_out || log_level_of(level, strlen(level)) > log_level_of(ceiling, strlen(ceiling));
     }
     if (own)
@@ -200,7 +188,7 @@ static bool put_answer(struct json_object *o, bool for_all, bool json)
             continue;
         reached = reached || sink_reached(modules);
         if (!json)
-            put_levels(text_of(s, "name"), modules, text_of(o, "ceiling"), for_all);
+            put_levels(json_text_of(s, "name"), modules, json_text_of(o, "ceiling"), for_all);
     }
     return reached;
 }

@@ -438,10 +438,11 @@ static int errors(struct errors *e, struct filter *filter)
         return EXIT_ENVIRONMENT;
     while (memory && (rec = log_set_next(e->set)) != NULL)
         memory = story_book_add(&e->book, rec);
-    if (!memory || !story_book_link(&e->book)) {
+    if (!memory) {
         tool_say("out of memory; read fewer files at a time");
         return EXIT_ENVIRONMENT;
     }
+    story_book_link(&e->book);
     if (e->json)
         put_json(e, filter);
     else if (!e->book.errors && !e->book.swallowed && !e->book.held_count && !(e->all && e->book.count))

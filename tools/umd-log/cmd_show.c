@@ -169,7 +169,7 @@ const struct command command_show = {
 const struct command command_merge = {
     .run = run,
     .tool = {
-        .command = "merge", .words = "[OPTION...] FILE...", .text = "records of many files on one axis of real time, each marked with its file",
+        .command = "merge", .words = "[OPTION...] [FILE...]", .text = "records of many files on one axis of real time, each marked with its file",
         .help = "Files may be of any format, also mixed, and of any number of processes. Order is by real time; records of equal time stay in the\n"
                 "order of the files; those of one process also in the order of its monotonic clock.\n"
                 "\nExamples:\n"

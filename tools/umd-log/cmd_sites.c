@@ -18,12 +18,6 @@ struct sites {
     uint32_t shown, compiled_out, by_level[UMD_LOG_TRACE + 1]; /* 0: at run time */
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool wanted(const struct sites *s, const struct site *site)
 {
     size_t n = s->module ? strlen(s->module) : 0;
@@ -97,7 +91,7 @@ static void put_library(const char *path, uint32_t count)
 {
     char name[256];
 
-    snprintf(name, sizeof(name), "%s", base_name(path));
+    snprintf(name, sizeof(name), "%s", text_base_name(path));
     text_clean(name);
     printf("%s%s%s: %u call sites\n", text_colour(TEXT_BOLD), name, text_colour(TEXT_PLAIN), count);
 }

@@ -9,6 +9,7 @@
 
 #include "doctor.h"
 #include "emergency.h"
+#include "umd-text.h"
 
 #define FULL_B (64u << 10)  /* less than this is less than the log writes at a time */
 #define RINGS 16u
@@ -40,19 +41,13 @@ void doctor_end(struct doctor *d, const char *path, const struct log_counts *c, 
         doctor_say(d, VERDICT_CUT_SHORT, "%s: %" PRIu64 " bytes of it are NUL: the host went down before they were on the disk", path, c->nul_B);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A failure of this file's sink, after that time. The path is as the process had it. */
 static bool told_of(const struct umd_emergency_slot *s, const char *path, uint64_t since_ns)
 {
     char named[UMD_EMERGENCY_TEXT];
 
     return s->real_ns >= since_ns && strncmp(s->message, "log sink fails", 14) == 0 && log_figure_get(s->message, "path", named, sizeof(named)) &&
-           strcmp(base_name(named), base_name(path)) == 0;
+           strcmp(text_base_name(named), text_base_name(path)) == 0;
 }
 
 void doctor_ring(struct doctor *d, const char *path, const struct log_header *h, uint64_t since_ns)

@@ -12,6 +12,7 @@
 #include "control.h"
 #include "doctor.h"
 #include "libraries.h"
+#include "umd-text.h"
 #include "umd-tool.h"
 
 static bool has_library(uint32_t pid)
@@ -74,22 +75,10 @@ static void files(struct doctor *d)
 
 /* ---- By what the process says itself ---- */
 
-static const char *text_of(struct json_object *o, const char *key)
-{
-    struct json_object *v = NULL;
-    return json_object_object_get_ex(o, key, &v) && v ? json_object_get_string(v) : "";
-}
-
 static uint64_t number_of(struct json_object *o, const char *key)
 {
     struct json_object *v = NULL;
     return json_object_object_get_ex(o, key, &v) ? json_object_get_uint64(v) : 0;
-}
-
-static bool is_true(struct json_object *o, const char *key)
-{
-    struct json_object *v = NULL;
-    return json_object_object_get_ex(o, key, &v) && json_object_get_boolean(v);
 }
 
 static const char *source_text(const char *source, const char *key)
@@ -112,33 +101,33 @@ static const char *source_text(const char *source, const char *key)
 /* Value: whether it is a file that takes records. */
 static bool examine_sink(struct doctor *d, struct json_object *status, struct json_object *s)
 {
-    const char *name = text_of(s, "name"), *path = text_of(s, "path"), *by;
+    const char *name = json_text_of(s, "name"), *path = json_text_of(s, "path"), *by;
     char absolute[8300];
     int sink = -1, which;
 
     for (int i = 0; sink_facts(i); i++)
         sink = strcmp(sink_facts(i)->name, name) == 0 ? i : sink;
-    if (sink < 0 || !is_true(s, "enabled"))
+    if (sink < 0 || !json_is_true(s, "enabled"))
         return false;
-    int level = sink_level(sink, text_of(s, "levels"), text_of(status, "levels"), d->module ? d->module : "umd", &which);
-    by = which == 0 ? "the default" : which == 1 ? source_text(text_of(s, "levels_from"), sink_facts(sink)->level_key) :
-         source_text(text_of(status, "levels_from"), "UMD_LOG_LEVEL");
+    int level = sink_level(sink, json_text_of(s, "levels"), json_text_of(status, "levels"), d->module ? d->module : "umd", &which);
+    by = which == 0 ? "the default" : which == 1 ? source_text(json_text_of(s, "levels_from"), sink_facts(sink)->level_key) :
+         source_text(json_text_of(status, "levels_from"), "UMD_LOG_LEVEL");
     doctor_level(d, sink, level, by);
-    if (is_true(s, "failing"))
-        doctor_say(d, VERDICT_SINK_FAILING, "the %s log %s cannot write: %s (errno %s); %s lines wait, %s are lost", name, path, text_of(s, "reason"),
-                   text_of(s, "errno"), text_of(s, "waiting"), text_of(s, "lost"));
+    if (json_is_true(s, "failing"))
+        doctor_say(d, VERDICT_SINK_FAILING, "the %s log %s cannot write: %s (errno %s); %s lines wait, %s are lost", name, path, json_text_of(s, "reason"),
+                   json_text_of(s, "errno"), json_text_of(s, "waiting"), json_text_of(s, "lost"));
     else if (number_of(s, "lost"))
-        doctor_say(d, VERDICT_LOST, "the %s log %s has lost %s lines, and works again", name, path, text_of(s, "lost"));
+        doctor_say(d, VERDICT_LOST, "the %s log %s has lost %s lines, and works again", name, path, json_text_of(s, "lost"));
     if (sink == SINK_CONSOLE)
         return false;
     if (*path != '/' && snprintf(absolute, sizeof(absolute), "%s/%s", d->settings.cwd, path) < (int)sizeof(absolute))
         path = absolute;
     doctor_disk(d, name, path);
-    if (is_true(s, "open") && !is_true(s, "failing") && has_open(d->pid, path) != OPEN)
+    if (json_is_true(s, "open") && !json_is_true(s, "failing") && has_open(d->pid, path) != OPEN)
         doctor_say(d, VERDICT_SINK_FAILING, "%s was moved away while the process has it open: umd-log reopen --pid %u", path, d->pid);
-    else if (is_true(s, "open") && number_of(s, "file_B"))
-        d->working = d->working || !is_true(s, "failing");
-    else if (!is_true(s, "failing"))
+    else if (json_is_true(s, "open") && number_of(s, "file_B"))
+        d->working = d->working || !json_is_true(s, "failing");
+    else if (!json_is_true(s, "failing"))
         doctor_say(d, VERDICT_NOTHING_HAPPENED, "the %s log %s is not begun: it is opened with the first record that its level takes", name, path);
     return true;
 }
@@ -155,18 +144,18 @@ static void examine_status(struct doctor *d, struct json_object *status)
         for (size_t i = 0; i < json_object_array_length(sinks); i++) {
             struct json_object *s = json_object_array_get_idx(sinks, i);
             files += examine_sink(d, status, s);
-            told += number_of(s, "lost") + (is_true(s, "failing") ? number_of(s, "waiting") : 0);
+            told += number_of(s, "lost") + (json_is_true(s, "failing") ? number_of(s, "waiting") : 0);
         }
     }
     if (!files)
         doctor_say(d, VERDICT_NO_FILE, "the process has no log file");
     if (!json_object_object_get_ex(status, "counts", &counts) || !json_object_is_type(counts, json_type_object))
         return;
-    doctor_say(d, number_of(counts, "records") ? VERDICT_FINE : VERDICT_NOTHING_HAPPENED, "%s records were logged so far", text_of(counts, "records"));
+    doctor_say(d, number_of(counts, "records") ? VERDICT_FINE : VERDICT_NOTHING_HAPPENED, "%s records were logged so far", json_text_of(counts, "records"));
     if (number_of(counts, "lost") > told)
         doctor_say(d, VERDICT_LOST, "%" PRIu64 " lines could not be written to files that are closed by now", number_of(counts, "lost") - told);
     if (number_of(counts, "dropped"))
-        doctor_say(d, VERDICT_LOST, "%s records were dropped, since a thread's ring was full", text_of(counts, "dropped"));
+        doctor_say(d, VERDICT_LOST, "%s records were dropped, since a thread's ring was full", json_text_of(counts, "dropped"));
 }
 
 bool doctor_process(struct doctor *d)

@@ -255,7 +255,8 @@ bool export_chrome(struct log_set *set, const struct filter *filter)
             put_instant(&c, rec, pid, ts);
         c.memory = c.memory && story_book_add(&c.book, rec);
     }
-    if (c.memory && story_book_link(&c.book)) {
+    if (c.memory) {
+        story_book_link(&c.book);
         for (uint32_t i = 0; i < c.book.count; i++) {
             const struct story *s = c.book.all[i];
             if (!s->parent || !story_is_error(s) || !story_is_error(s->parent) || !s->has_raised || !s->parent->has_raised)

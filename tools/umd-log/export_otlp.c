@@ -121,12 +121,11 @@ static bool is_hex(const char *s, size_t n) { return strlen(s) == n && strspn(s,
 
 static struct json_object *log_record(const struct log_rec *rec)
 {
-    static const int severity[] = { 0, 17, 13, 9, 5, 1 };
     struct json_object *r = json_object_new_object(), *a = attributes(rec);
 
     json_add_big(r, "timeUnixNano", rec->real_ns);
     json_add_big(r, "observedTimeUnixNano", rec->observed_ns);
-    json_add_number(r, "severityNumber", severity[rec->level]);
+    json_add_number(r, "severityNumber", print_severity(rec->level));
     json_add_text(r, "severityText", rec->level_text);
     json_object_object_add(r, "body", value_text(rec->message));
     if (is_hex(rec->trace_id, 32))

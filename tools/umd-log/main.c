@@ -22,7 +22,7 @@ struct log_set *command_open(const struct tool_line *line, const struct filter_o
 
     *status_out = EXIT_USAGE;
     if (!line->count && !found) {
-        (void)tool_usage("no file is named, and the environment (UMD_LOG_FILE, UMD_LOG_JSON) names none that is there");
+        (void)tool_usage("no file is named, and the environment (UMD_LOG_BINARY, UMD_LOG_FILE, UMD_LOG_JSON) names none that is there");
         return NULL;
     }
     const char *twice = log_set_twice(files, line->count ? line->count : 1);
@@ -98,8 +98,8 @@ static bool complete(const struct tool_at *at)
 static const struct tool self = {
     .words = "COMMAND [OPTION...] [FILE...]", .text = "reads the logs of Petrel in any of their formats, compressed or not, and says what is in them",
     .lists = lists, .complete = complete,
-    .help = "--help after a command shows its options. Without a FILE the log that UMD_LOG_FILE or UMD_LOG_JSON names is read; - is standard\n"
-            "input.\n"
+    .help = "--help after a command shows its options. Without a FILE the log is read that UMD_LOG_BINARY, UMD_LOG_FILE or UMD_LOG_JSON names, the\n"
+            "first of them that is there; - is standard input.\n"
             "\nExamples:\n"
             "  umd-log errors run.log                         what failed, why, and what to do about it\n"
             "  umd-log show --level warn --since -10 run.log  the last ten seconds, warnings and errors\n"

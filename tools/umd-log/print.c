@@ -15,6 +15,12 @@ enum text_colour print_level_colour(int level)
     return level >= 0 && level <= UMD_LOG_TRACE ? colour[level] : TEXT_PLAIN;
 }
 
+int print_severity(int level)
+{
+    static const int severity[] = { 0, 17, 13, 9, 5, 1 };
+    return level >= 0 && level <= UMD_LOG_TRACE ? severity[level] : 0;
+}
+
 void print_text(const struct log_rec *rec, const char *label)
 {
     char when[40], id[48];
@@ -111,7 +117,6 @@ static struct json_object *attributes(const struct log_rec *rec, const char *pat
 
 struct json_object *print_json_object(const struct log_rec *rec, const char *path)
 {
-    static const int severity[] = { 0, 17, 13, 9, 5, 1 };
     struct json_object *o = json_object_new_object(), *resource = json_object_new_object(), *scope = json_object_new_object();
 
     json_add_big(o, "Timestamp", rec->real_ns);
@@ -122,7 +127,7 @@ struct json_object *print_json_object(const struct log_rec *rec, const char *pat
         json_add_text(o, "SpanId", rec->span_id);
     if (rec->flags >= 0)
         json_add_number(o, "TraceFlags", rec->flags);
-    json_add_number(o, "SeverityNumber", severity[rec->level]);
+    json_add_number(o, "SeverityNumber", print_severity(rec->level));
     json_add_text(o, "SeverityText", rec->level_text);
     json_add_text(o, "Body", rec->message);
     json_add_text(resource, "service.name", "petrel");

@@ -7,6 +7,8 @@
 #include "umd-text.h"
 
 enum text_colour print_level_colour(int level);
+/* SeverityNumber of OpenTelemetry's log data model. */
+int print_severity(int level);
 
 /* label: which file it is from, NULL where only one is read. */
 void print_text(const struct log_rec *rec, const char *label);

@@ -508,7 +508,7 @@ static int weight(const struct story *root)
     return worst;
 }
 
-bool story_book_link(struct story_book *book)
+void story_book_link(struct story_book *book)
 {
     int worst = -1;
 
@@ -533,7 +533,6 @@ bool story_book_link(struct story_book *book)
             book->first_cause = s;
         }
     }
-    return true;
 }
 
 void story_book_finish(struct story_book *book)

@@ -57,7 +57,7 @@ void story_book_init(struct story_book *book);
 /* Takes what a line tells about a record, or of those that were not logged; other lines are passed over. False: no memory. */
 bool story_book_add(struct story_book *book, const struct log_rec *rec);
 /* After the last line: links, sorts, finds the first cause. */
-bool story_book_link(struct story_book *book);
+void story_book_link(struct story_book *book);
 struct story *story_find(const struct story_book *book, umdRecordId id);
 void story_book_finish(struct story_book *book);
 
