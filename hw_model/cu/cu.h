@@ -11,8 +11,8 @@
 #include <umd/umd_diag.h>
 
 /*
- * Ownership: the device owns one hw_cu_array; all calls come from the device thread (or pump), one at a time, so nothing here
- * is locked. The array borrows memory and the translate callback for its whole life. A dispatch starts when none is running.
+ * Ownership: the device owns one hw_cu_array; all calls come from the device thread (or pump), one at a time, so this
+ * interface takes no lock. The array borrows memory and the translate callback for its whole life. A dispatch starts when none is running.
  */
 
 /** A translated page run. */
@@ -50,6 +50,7 @@ struct hw_cu_config {
     uint32_t private_B;
     hw_translate_fn translate;
     void *translate_priv;
+    bool portable;                     /**< handlers that run on any host, also where it has AVX-512 */
     /* bare programs (tools/sim): no kernel driver is there */
     bool bare;                         /**< privileged registers and mret are taken, not ILLEGAL */
     uint64_t stack_va;                 /**< bare: sp at entry; 0: the top of the lane's private window */
@@ -65,8 +66,6 @@ void hw_cu_array_destroy(struct hw_cu_array *cus);
 void hw_cu_set_scratch(struct hw_cu_array *cus, uint8_t *scratch, uint32_t private_B);
 void hw_cu_set_functional(struct hw_cu_array *cus, bool functional);
 void hw_cu_set_stack(struct hw_cu_array *cus, uint64_t stack_va); /**< of dispatches from now on, as in hw_cu_config */
-/** Arrays created from now on have the portable handlers. */
-void cu_exec_force_base(bool on);
 
 /** About the code of dispatches from now on; checked by the command processor, all zeros at first. */
 void hw_cu_set_code(struct hw_cu_array *cus, const struct petrel_code *code);

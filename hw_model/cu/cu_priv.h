@@ -189,7 +189,10 @@ struct hw_cu {
     uint64_t last;                /**< warps' cycle of the last exit */
     uint64_t issued, lanes, dram_B; /**< in this epoch: warp instructions, lane instructions, bytes */
     uint64_t next_launch;         /**< warps' cycle at which the distributor serves the unit again */
-    bool hung;
+    bool hung, faulted;
+    struct hw_cu_fault fault;     /**< the unit's first, at this cycle of the dispatch */
+    uint64_t fault_clock;
+    struct hw_cu_counters counters; /**< of the unit since it was made; cycles and faults are the array's */
     struct cu_node *free_nodes;
     struct cu_node_chunk *node_chunks;
     struct cu_tlb_entry tlb[CU_TLB_ENTRIES], tlb_huge[CU_TLB_HUGE];
@@ -207,7 +210,6 @@ struct hw_cu_array {
     uint32_t lat[CU_LAT_COUNT];
     const struct cu_exec *exec;
     const cu_handler (*handlers)[2]; /**< exec's */
-    bool base;                    /**< portable handlers only */
     struct hw_cu *cus;
     void *warps_mem;
     struct cu_tags l2;
@@ -224,11 +226,11 @@ struct hw_cu_array {
     uint64_t clock;               /**< device cycles reported since the dispatch began */
     uint64_t next_group, group_total;
     uint32_t warps_per_group, groups_per_cu;
-    bool faulted;
-    struct hw_cu_fault fault;
+    bool faulted;                 /**< some unit is: */
+    struct hw_cu_fault fault;     /**< the first fault of all, see array_settle */
     uint64_t fault_clock;
     bool flush_code;              /**< hw_cu_invalidate came while warps run: cu_code_flush before the next epoch */
-    struct hw_cu_counters counters;
+    struct hw_cu_counters counters; /**< cycles and faults; hw_cu_get_counters adds those of the units */
 };
 
 /* Return address of a kernel; never translated. */
@@ -248,13 +250,13 @@ const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region
 /* The region that holds `at`: one there is, or a new one over va and size_B, less what others hold. NULL: no host memory, see memory_record. */
 struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t va, uint64_t size_B);
 void cu_regions_drop(struct hw_cu_array *a);
-/** All code is fetched, decoded and analysed anew, for all warps, from the next instruction on. */
+/** What memory does not hold any more is decoded and analysed anew, for all warps, from the next instruction on. */
 void cu_code_flush(struct hw_cu_array *a);
-/** Decodes the micro-op in place unless it is. Value: false when the code could not be read. */
 /** Micro-op `index` is one that cu_code_flush has to look at. */
 void cu_region_touch(struct cu_region *rg, uint64_t index);
 /** The first run of micro-ops of one page, from *begin_io on, that cu_region_touch has named; false: none is left. */
 bool cu_region_next_touched(const struct cu_region *rg, uint64_t *begin_io, uint64_t *end_out);
+/** Decodes the micro-op in place unless it is. Value: false when the code could not be read. */
 bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u);
 void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u);
 const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u);
@@ -308,8 +310,6 @@ uint32_t cu_mem_time_atomic(struct cu_warp *w, uint64_t va, uint32_t lanes_befor
 /* atomic.c */
 const struct cu_uop *cu_mem_amo(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_mem_famo(struct cu_warp *w, const struct cu_uop *u);
-
-/* atomic.c */
 /** A word is sign-extended. */
 uint64_t cu_atomic_load(const uint8_t *p, unsigned size_B);
 /** Stores `now` where memory has *old, else tells in *old what it has. */
@@ -363,7 +363,7 @@ void cu_tls_fill(struct cu_warp *w);
 float cu_special(unsigned op, float x);
 
 /* sched.c */
-/** Raises the dispatch's first fault. Always NULL, for handlers to return. */
+/** Raises the unit's first fault. Always NULL, for handlers to return. */
 const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_t fault, uint32_t access, uint64_t va, unsigned lane,
                               uint64_t data);
 void cu_group_barrier_check(struct cu_group *g, uint64_t now);

@@ -208,16 +208,16 @@ static uint32_t line_time(struct cu_warp *w, uint64_t line, bool write, bool ato
     struct hw_cu_array *a = cu->array;
 
     if (!atomic && tags_touch(&cu->l1, line, !write)) {
-        a->counters.l1_hit++;
+        cu->counters.l1_hit++;
         if (!write)
             return a->config.lat_l1;
     } else {
-        a->counters.l1_miss++;
+        cu->counters.l1_miss++;
     }
     if (tags_touch(&a->l2, line, true))
         return a->config.lat_l2;
-    a->counters.l2_miss++;
-    a->counters.dram_B += 1u << LINE_SHIFT;
+    cu->counters.l2_miss++;
+    cu->counters.dram_B += 1u << LINE_SHIFT;
     cu->dram_B += 1u << LINE_SHIFT;
     return a->config.lat_dram;
 }

@@ -198,7 +198,7 @@ const struct cu_uop *cu_path_select(struct cu_warp *w)
     struct cu_path *best;
 
     do {
-        if (w->cu->array->faulted)
+        if (w->cu->faulted)
             return NULL;
         if (w->cohorts)
             cu_cohorts_settle(w);
@@ -305,7 +305,7 @@ const struct cu_uop *cu_path_branch(struct cu_warp *w, const struct cu_uop *u, u
     struct cu_node *n = cu_node_place(p->node);
 
     assert(taken && other);
-    w->cu->array->counters.divergent_branches++;
+    w->cu->counters.divergent_branches++;
     if (u->reconv != CU_RECONV_NONE) {
         if (!n || n->kind != kind || n->u != meeting || n->depth != p->depth) {
             n = place_new(w, kind, meeting, p->mask, p);
@@ -561,7 +561,7 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
         CU_EACH_PATH(w, forced) /* they may wait at the next node already */
             q = forced->state == CU_PATH_RUN && (forced->mask & lanes) ? forced : q;
     }
-    if (w->cu->array->faulted)
+    if (w->cu->faulted)
         return NULL;
     if (!q) {
         w->ages++;
@@ -610,5 +610,5 @@ void cu_group_barrier_check(struct cu_group *g, uint64_t now)
         if (!w->u) /* stands blocked; the warp that runs now selects for itself */
             w->u = cu_path_select(w);
     }
-    g->warp[0]->cu->array->counters.barriers++;
+    g->warp[0]->cu->counters.barriers++;
 }

@@ -23,19 +23,12 @@ UMD_LOG_MODULE("hw.cu");
 #define EPOCH 1024u
 #define BATCH_ALIGN 64u
 
-static bool force_base;
-
-void cu_exec_force_base(bool on)
-{
-    force_base = on;
-}
-
 static void pick_handlers(struct hw_cu_array *a)
 {
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512vl");
 
-    if (wide && !a->base)
+    if (wide && !a->config.portable)
         a->exec = a->config.functional ? &cu_exec_avx512 : &cu_exec_avx512_timed;
     else
         a->exec = a->config.functional ? &cu_exec_base : &cu_exec_base_timed;
@@ -100,7 +93,6 @@ umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_arr
     a->config = *config;
     a->config.issue_per_cycle = at_least_one(config->issue_per_cycle);
     a->config.dram_B_per_clk = at_least_one(config->dram_B_per_clk);
-    a->base = force_base;
     pick_handlers(a);
     set_latencies(a);
     ok = (a->cus = umd_alloc(config->cu_count * sizeof(*a->cus))) &&
@@ -174,7 +166,22 @@ void hw_cu_invalidate(struct hw_cu_array *cus)
 
 void hw_cu_get_counters(const struct hw_cu_array *cus, struct hw_cu_counters *counters_out)
 {
-    *counters_out = cus->counters;
+    struct hw_cu_counters sum = cus->counters;
+
+    for (uint32_t i = 0; i < cus->config.cu_count; i++) {
+        const struct hw_cu_counters *c = &cus->cus[i].counters;
+
+        sum.warp_instr += c->warp_instr;
+        sum.lane_instr += c->lane_instr;
+        sum.workgroups += c->workgroups;
+        sum.divergent_branches += c->divergent_branches;
+        sum.l1_hit += c->l1_hit;
+        sum.l1_miss += c->l1_miss;
+        sum.l2_miss += c->l2_miss;
+        sum.dram_B += c->dram_B;
+        sum.barriers += c->barriers;
+    }
+    *counters_out = sum;
 }
 
 /* ---- Faults ---- */
@@ -183,21 +190,39 @@ const struct cu_uop *cu_fault(struct cu_warp *w, const struct cu_uop *u, uint32_
                               uint64_t data)
 {
     struct hw_cu *cu = w->cu;
-    struct hw_cu_array *a = cu->array;
 
-    if (a->faulted)
+    if (cu->faulted)
         return NULL;
-    a->faulted = true;
-    a->counters.faults++;
-    a->fault = (struct hw_cu_fault){
+    cu->faulted = true;
+    cu->fault = (struct hw_cu_fault){
         .fault = fault, .va = va, .pc = cu_pc(w->rg, u), .info = PETREL_FAULT_INFO(access, lane, w->index, cu->index),
         .wg = w->group->linear, .data = data,
     };
     cu_account(w);
-    a->fault_clock = cu->real + (w->now > cu->start ? w->now - cu->start : 0);
-    UMD_LOG(UMD_LOG_DEBUG, "fault kind=%u va=0x%llx pc=0x%llx lane=%u warp=%u cu=%u wg=%llu", fault, (unsigned long long)va,
-            (unsigned long long)a->fault.pc, lane, w->index, cu->index, (unsigned long long)w->group->linear);
+    cu->fault_clock = cu->real + (w->now > cu->start ? w->now - cu->start : 0);
     return NULL;
+}
+
+/* Of units that have a fault, the first one in device time stops the dispatch; of several at once, that of the lowest unit. */
+static void array_settle(struct hw_cu_array *a)
+{
+    const struct hw_cu *first = NULL;
+
+    for (uint32_t i = 0; i < a->config.cu_count; i++) {
+        const struct hw_cu *cu = &a->cus[i];
+
+        if (cu->faulted && (!first || cu->fault_clock < first->fault_clock))
+            first = cu;
+    }
+    if (!first)
+        return;
+    a->faulted = true;
+    a->fault = first->fault;
+    a->fault_clock = first->fault_clock;
+    a->counters.faults++;
+    UMD_LOG(UMD_LOG_DEBUG, "fault kind=%u va=0x%llx pc=0x%llx lane=%u warp=%u cu=%u wg=%llu", a->fault.fault, (unsigned long long)a->fault.va,
+            (unsigned long long)a->fault.pc, (unsigned)PETREL_FAULT_INFO_LANE(a->fault.info), (unsigned)PETREL_FAULT_INFO_WARP(a->fault.info),
+            first->index, (unsigned long long)a->fault.wg);
 }
 
 /* ---- Workgroups ---- */
@@ -256,7 +281,7 @@ static void group_retire(struct hw_cu *cu, struct cu_group *g)
     }
     g->used = false;
     cu->group_count--;
-    cu->array->counters.workgroups++;
+    cu->counters.workgroups++;
 }
 
 static bool resources_fit(const struct hw_cu_array *a, const struct petrel_dispatch *d, struct hw_cu_fault *fault_out)
@@ -315,7 +340,7 @@ static void cu_begin(struct hw_cu *cu)
     const struct hw_cu_array *a = cu->array;
 
     cu->start = cu->end = cu->real = cu->last = cu->issued = cu->lanes = cu->dram_B = cu->next_launch = 0;
-    cu->hung = false;
+    cu->hung = cu->faulted = false;
     cu_nodes_reset(cu);
     cu->group_count = 0;
     memset(cu->groups, 0, a->config.warps_per_cu * sizeof(*cu->groups));
@@ -401,7 +426,7 @@ static void check_stuck(struct cu_warp *w)
     struct cu_path *at = NULL, *p;
     uint64_t other = 0;
 
-    if (!g->live || w->cu->array->faulted)
+    if (!g->live || w->cu->faulted)
         return;
     for (uint32_t i = 0; i < g->warps; i++)
         if (g->warp[i]->u)
@@ -428,7 +453,6 @@ static void check_stuck(struct cu_warp *w)
 static void warp_run(struct cu_warp *w, uint64_t end)
 {
     struct hw_cu *cu = w->cu;
-    struct hw_cu_array *a = cu->array;
     const struct cu_uop *u = w->u;
 
     u = cu_warp_issue(w, u, end);
@@ -438,7 +462,7 @@ static void warp_run(struct cu_warp *w, uint64_t end)
     else
         check_stuck(w);
     cu->last = cu_later(cu->last, w->now);
-    if (!w->group->live && !a->faulted) {
+    if (!w->group->live && !cu->faulted) {
         group_retire(cu, w->group);
         group_launch(cu, w->now);
     }
@@ -470,9 +494,9 @@ static void epoch_run(struct hw_cu *cu)
         cu_code_flush(a);
     cu->issued = cu->lanes = cu->dram_B = 0;
     cu->end = cu->start + EPOCH;
-    while (again && !a->faulted && !cu->hung) {
+    while (again && !cu->faulted && !cu->hung) {
         again = false;
-        for (uint32_t i = 0; i < a->config.warps_per_cu && !a->faulted && !cu->hung; i++) {
+        for (uint32_t i = 0; i < a->config.warps_per_cu && !cu->faulted && !cu->hung; i++) {
             struct cu_warp *w = &cu->warps[i];
 
             if (w->used && w->u && w->now < cu->end) {
@@ -481,8 +505,8 @@ static void epoch_run(struct hw_cu *cu)
             }
         }
     }
-    a->counters.warp_instr += cu->issued;
-    a->counters.lane_instr += cu->lanes;
+    cu->counters.warp_instr += cu->issued;
+    cu->counters.lane_instr += cu->lanes;
     cu->real += epoch_span(cu);
     cu->start = cu->end;
 }
@@ -535,6 +559,7 @@ static enum hw_cu_state advance(struct hw_cu_array *a, uint64_t target, uint64_t
         if (cu->real >= target)
             return HW_CU_RUNNING;
         epoch_run(cu);
+        array_settle(a);
     }
 }
 

@@ -18,7 +18,7 @@ const struct cu_uop *cu_run_traced(struct cu_warp *w, const struct cu_uop *u, ui
     const struct hw_cu_config *c = &w->cu->array->config;
     uint64_t before[CU_LANES], after[CU_LANES];
 
-    while (u && w->now < end && !w->cu->array->faulted) {
+    while (u && w->now < end && !w->cu->faulted) {
         if (!(u->flags & CU_UOP_DECODED)) {
             w->fuel--;
             u = u->fn[w->partial](w, u);
@@ -31,7 +31,7 @@ const struct cu_uop *cu_run_traced(struct cu_warp *w, const struct cu_uop *u, ui
         read_register(w, t.rd, before);
         w->issued_mask = w->mask;
         u = cu_warp_step(w, u, w->now + 1);
-        if (w->instr == issued || (w->cu->array->faulted && !u))
+        if (w->instr == issued || (w->cu->faulted && !u))
             continue; /* its operands were not there yet, or it handed over only */
         t.mask = w->issued_mask;
         read_register(w, t.rd, after);

@@ -77,9 +77,7 @@ static uint8_t *map_host(uint64_t size_B)
 
 static bool array_create(struct sim *s, struct sim_error *error_out)
 {
-    cu_exec_force_base(s->config.portable);
     umdStatus st = hw_cu_array_create(&s->cu, &s->cus);
-    cu_exec_force_base(false);
     return st >= 0 || sim_fail(error_out, EXIT_ENVIRONMENT, "the compute units cannot be had: %s", umdStatusString(st));
 }
 
@@ -100,6 +98,7 @@ static bool configure(struct sim *s, struct sim_error *error_out)
     if (s->cu.regs_per_cu < warps * 64)
         s->cu.regs_per_cu = 0; /* as many as it takes */
     s->cu.functional = c->functional;
+    s->cu.portable = c->portable;
     s->cu.bare = c->bare;
     s->cu.on_exit = c->on_exit;
     s->cu.on_trace = c->on_trace;

@@ -77,10 +77,9 @@ void fixture_create(struct cu_fixture *f, bool base_handlers, bool functional)
     check(f->mem && f->scratch);
     memset(f->mem, 0, FLAT_B);
     f->config.scratch = f->scratch;
-    cu_exec_force_base(base_handlers);
+    f->config.portable = base_handlers;
     if (hw_cu_array_create(&f->config, &f->cus) != UMD_SUCCESS)
         abort();
-    cu_exec_force_base(false);
     if (!base_handlers)
         tell_handlers(f);
     fixture_reset_data(f);

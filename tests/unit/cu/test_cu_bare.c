@@ -61,9 +61,7 @@ static void create(bool bare, bool base)
     f.config.bare = bare;
     f.config.on_exit = on_exit_value;
     f.config.observer = &f;
-    cu_exec_force_base(base);
     assert_int_equal(hw_cu_array_create(&f.config, &f.cus), UMD_SUCCESS);
-    cu_exec_force_base(false);
     images = calloc(LANES, 4096);
     assert_non_null(images);
     n = 0;
