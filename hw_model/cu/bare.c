@@ -38,6 +38,8 @@ const struct cu_uop *cu_mret(struct cu_warp *w, const struct cu_uop *u)
 
     if (!w->cu->array->config.bare)
         return cu_fault(w, u, PETREL_FAULT_ILLEGAL, PETREL_ACCESS_EXEC, 0, cu_first_lane(w->mask), u->bits);
+    if (!cu_jump_ready(w, w->mepc, w->mask, true, NULL))
+        return cu_ask(w, u);
     for (uint32_t m = w->mask; m; m &= m - 1) { /* as of a function entered: branches behind it have meeting points, too */
         const uint64_t to_va = w->mepc[cu_first_lane(m)];
         const struct cu_uop *to;

@@ -11,6 +11,8 @@
 UMD_LOG_MODULE("hw.cu.code");
 
 #define UOP_ALIGN 64u
+#define FLUSH_PER_CYCLE 64u /* micro-ops that cu_code_flush compares with memory in a cycle */
+#define ANALYSIS_WORK 16u   /* times as much for one that is analysed anew */
 
 static struct cu_region *region_find(struct hw_cu_array *a, uint64_t root, uint64_t va)
 {
@@ -257,18 +259,25 @@ static void drop_others(struct hw_cu_array *a)
  * this costs a look at what has been decoded, and new work only for what changed: functions of a region in which something did are
  * analysed anew.
  */
-void cu_code_flush(struct hw_cu_array *a)
+uint64_t cu_code_flush(struct hw_cu_array *a)
 {
+    uint64_t work = 0;
+
     drop_others(a);
     for (struct cu_region *rg = a->regions; rg; rg = rg->next) {
         bool any = false;
 
-        for (uint64_t begin = 0, end; cu_region_next_touched(rg, &begin, &end); begin = end)
+        for (uint64_t begin = 0, end; cu_region_next_touched(rg, &begin, &end); begin = end) {
             any |= renew(a, rg, begin, end);
-        if (any)
-            cu_converge_region(a, rg);
+            work += end - begin;
+        }
+        if (!any)
+            continue;
+        cu_converge_region(a, rg);
+        work += ANALYSIS_WORK * (rg->size_B / 2);
     }
     a->flush_code = false;
+    return work / FLUSH_PER_CYCLE;
 }
 
 bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u)
@@ -293,6 +302,8 @@ const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop 
     struct cu_uop *own = rg->uops + (u - rg->uops);
     uint32_t fault;
 
+    if (!w->cu->alone && (pc - rg->va < rg->size_B || !region_find(w->cu->array, rg->root, pc)))
+        return cu_ask(w, u);
     cu_not_issued(w);
     if (pc - rg->va >= rg->size_B) {
         u = cu_code_at(w, pc, &rg);
@@ -306,6 +317,23 @@ const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop 
     return own; /* comes again, decoded */
 }
 
+bool cu_jump_ready(const struct cu_warp *w, const uint64_t *pc, uint32_t lanes, bool entry, const struct cu_uop *back)
+{
+    bool part = false;
+
+    if (w->cu->alone)
+        return true;
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const uint64_t va = pc[cu_first_lane(m)];
+        const struct cu_region *rg = va == CU_RETURN_VA ? NULL : region_find(w->cu->array, w->cu->array->root, va);
+
+        part |= va != pc[cu_first_lane(lanes)];
+        if (va != CU_RETURN_VA && (!rg || (entry && !(rg->uops[(va - rg->va) / 2].flags & CU_UOP_ENTRY))))
+            return false;
+    }
+    return !part || !back || back >= w->rg->uops + w->rg->size_B / 2 || back->flags & CU_UOP_JOIN; /* as call_node has it */
+}
+
 const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region **rg_out)
 {
     struct hw_cu_array *a = w->cu->array;
@@ -316,6 +344,7 @@ const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region
 
     *rg_out = NULL;
     if (!rg) {
+        assert(w->cu->alone); /* else it has asked */
         fault = fetch_half(a, a->root, va, &half);
         if (!fault) {
             rg = cu_region_get(a, a->root, va, page, PETREL_PAGE_SIZE);

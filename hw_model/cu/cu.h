@@ -10,6 +10,9 @@
 #include <hw/petrel_regs.h>
 #include <umd/umd_diag.h>
 
+/** Host threads that units may be spread over. */
+#define HW_CU_THREADS_MAX 64u
+
 /*
  * Ownership: the device owns one hw_cu_array; all calls come from the device thread (or pump), one at a time, so this
  * interface takes no lock. The array borrows memory and the translate callback for its whole life. A dispatch starts when none is running.
@@ -24,7 +27,7 @@ struct hw_xlat {
     bool system;          /**< behind the link */
     uint64_t lane_stride_B; /**< 0: one memory for all; else work-item i of a workgroup has its own copy, at host + i * stride */
 };
-/** 0 or enum petrel_fault. Walks the tables; implemented in mmu.c. access: enum petrel_access. */
+/** 0 or enum petrel_fault. Walks the tables; implemented in mmu.c. access: enum petrel_access. Called by several threads at once where host_threads is more than 1. */
 typedef uint32_t (*hw_translate_fn)(void *priv, uint64_t root, uint64_t va, uint32_t access, struct hw_xlat *xlat_out);
 
 /** An instruction that was carried out; what the pointers name is the model's and stands still during the call. */
@@ -57,11 +60,17 @@ struct hw_cu_config {
     void (*on_exit)(void *observer, uint64_t item, uint64_t a0); /**< NULL, or a work-item ends: by ecall, or by returning from its entry */
     void (*on_trace)(void *observer, const struct hw_cu_trace *t); /**< NULL, or after each instruction; slow */
     void *observer;
-    uint32_t host_threads;             /**< units are spread over as many host threads; 0, 1: the caller's alone */
+    /**
+     * Units are spread over so many host threads, HW_CU_THREADS_MAX at most; 0, 1: the caller's alone. With more each unit has a slice of
+     * the L2 of its own and takes each cu_count'th workgroup: cycles differ from those of one thread, and the order between workgroups
+     * is that of a real device, none. Faults and all calls above come from the caller's thread; a dispatch that is sabotaged or has
+     * one of those calls runs on it alone.
+     */
+    uint32_t host_threads;
 };
 
 struct hw_cu_array;
-UMD_MUST_CHECK umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_array **cus_out); /**< UMD_ERR_MEM_HOST_ALLOC_FAILED */
+UMD_MUST_CHECK umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_array **cus_out); /**< UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_RES_THREADS */
 void hw_cu_array_destroy(struct hw_cu_array *cus);
 void hw_cu_set_scratch(struct hw_cu_array *cus, uint8_t *scratch, uint32_t private_B);
 void hw_cu_set_functional(struct hw_cu_array *cus, bool functional);

@@ -176,8 +176,16 @@ struct cu_group {
 
 struct cu_tags { uint64_t *line; uint32_t sets; }; /**< four ways, most recent first */
 
+/* What a unit writes while it runs shares no pair of cache lines with another unit. */
+#define CU_UNIT_ALIGN 128u
 struct hw_cu {
-    struct hw_cu_array *array;
+    struct hw_cu_array *array __attribute__((aligned(CU_UNIT_ALIGN)));
+    bool alone;                   /**< no other unit runs: code may be changed */
+    uint32_t turn;                /**< warp that the epoch goes on with */
+    struct cu_warp *asks;         /**< stands before asks_at, which has to be carried out alone; NULL: none */
+    const struct cu_uop *asks_at;
+    uint64_t asked;               /**< how often, since the unit was made */
+    uint64_t next_group;          /**< next workgroup, where they are dealt beforehand */
     uint32_t index;
     struct cu_warp *warps;        /**< warps_per_cu */
     struct cu_group *groups;      /**< warps_per_cu */
@@ -198,20 +206,25 @@ struct hw_cu {
     struct cu_tlb_entry tlb[CU_TLB_ENTRIES], tlb_huge[CU_TLB_HUGE];
     struct cu_tlb_entry image;    /**< last run of memory that lanes have copies of; never in tlb, so that fast paths need not ask */
     uint64_t image_stride_B;
-    struct cu_tags l1;
+    struct cu_tags l1, own_l2;
+    struct cu_tags *l2;           /**< the array's, or with host threads own_l2 */
 };
 
 #define CU_RESV_FILTER_BITS 10
 struct hw_cu_array {
     struct hw_cu_config config;
     uint32_t resv_live;           /**< lanes with a reservation */
-    struct umd_mutex resv_lock;   /**< rank 72; taken with host threads only */
+    struct umd_mutex resv_lock;   /**< rank 72; taken with a pool only */
     uint32_t resv_filter[1u << CU_RESV_FILTER_BITS]; /**< how many by place of their bytes, see resv.c */
     uint32_t lat[CU_LAT_COUNT];
     const struct cu_exec *exec;
     const cu_handler (*handlers)[2]; /**< exec's */
     struct hw_cu *cus;
-    void *warps_mem;
+    void *cus_mem, *warps_mem;
+    struct cu_pool *pool;         /**< NULL: one host thread */
+    bool parallel;                /**< the dispatch is spread over the pool */
+    struct hw_cu **round_list;    /**< units of the round, and behind cu_count those that have not ended it */
+    uint64_t round_span;          /**< device cycles of the longest epoch of the last round */
     struct cu_tags l2;
     struct cu_region *regions;
     struct cu_region *code;       /**< of the dispatch */
@@ -251,7 +264,8 @@ const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region
 struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t at, uint64_t va, uint64_t size_B);
 void cu_regions_drop(struct hw_cu_array *a);
 /** What memory does not hold any more is decoded and analysed anew, for all warps, from the next instruction on. */
-void cu_code_flush(struct hw_cu_array *a);
+/** Value: what that costs, in cycles. */
+uint64_t cu_code_flush(struct hw_cu_array *a);
 /** Micro-op `index` is one that cu_code_flush has to look at. */
 void cu_region_touch(struct cu_region *rg, uint64_t index);
 /** The first run of micro-ops of one page, from *begin_io on, that cu_region_touch has named; false: none is left. */
@@ -265,6 +279,9 @@ const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u);
 /** All functions of a region that have been analysed, once more: its code has changed. */
 void cu_converge_region(struct hw_cu_array *a, struct cu_region *rg);
 void cu_converge_function(struct hw_cu_array *a, struct cu_region *rg, uint32_t entry);
+
+/** May lanes go each to its own of these addresses without a change of code? Else the unit asks. entry: they are functions; back: NULL, or where lanes meet behind the call. */
+bool cu_jump_ready(const struct cu_warp *w, const uint64_t *pc, uint32_t lanes, bool entry, const struct cu_uop *back);
 
 /* path.c */
 /* Over a warp's paths in use; the body may free the one at hand. */
@@ -392,9 +409,22 @@ void cu_fuel_set(struct cu_warp *w, int32_t fuel);
 const struct cu_uop *cu_warp_issue(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
 /** The same, not traced. */
 const struct cu_uop *cu_warp_step(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
+/** The unit is not alone and u has to change code: its warp stands before u until the caller's thread comes to it. Always NULL. */
+const struct cu_uop *cu_ask(struct cu_warp *w, const struct cu_uop *u);
+/** Carries out the one instruction that was asked for, in the cycle in which it asked. Value: as of cu_warp_issue. */
+const struct cu_uop *cu_warp_one(struct cu_warp *w, const struct cu_uop *u);
+/** The instruction at hand takes so many cycles more; nothing of the warp issues before they have passed. */
+void cu_warp_charge(struct cu_warp *w, uint64_t cycles);
+/* threads.c */
+struct cu_pool;
+UMD_MUST_CHECK umdStatus cu_pool_create(uint32_t host_threads, struct cu_pool **pool_out); /**< the caller's is one of them. UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_RES_THREADS */
+void cu_pool_destroy(struct cu_pool *pool);
+/** Returns when all have run. One unit runs on the caller's thread, and nobody is woken. */
+void cu_pool_run(struct cu_pool *pool, struct hw_cu **list, uint32_t count, void (*run)(struct hw_cu *cu));
 /* trace.c */
 const struct cu_uop *cu_run_traced(struct cu_warp *w, const struct cu_uop *u, uint64_t end);
 
+static inline bool cu_sabotaged(const struct hw_cu_array *a) { return a->sabotage.hang || a->sabotage.wild || a->sabotage.illegal; }
 static inline uint64_t cu_pc(const struct cu_region *rg, const struct cu_uop *u)
 {
     return rg->va + (uint64_t)(u - rg->uops) * 2;

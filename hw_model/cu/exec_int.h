@@ -184,6 +184,8 @@ OUT_OF_LINE const struct cu_uop *far_target(struct cu_warp *w, const struct cu_u
 
     for (unsigned l = 0; l < CU_LANES; l++)
         pc[l] = taken >> l & 1 ? here + (uint64_t)u->imm : here + 2ull * u->step;
+    if (!cu_jump_ready(w, pc, w->mask, call, NULL))
+        return cu_ask(w, u);
     return cu_path_jump(w, u, pc, call, false);
 }
 
@@ -221,9 +223,7 @@ INLINE const struct cu_uop *jal(struct cu_warp *w, const struct cu_uop *u, unsig
 {
     bool call = is_link(u->rd);
 
-    if (call)
-        link_to(w, u, partial);
-    else if (u->rd != CU_REG_SINK)
+    if (u->rd != CU_REG_SINK)
         link_to(w, u, partial);
     if (UNLIKELY(u->flags & CU_UOP_FAR))
         return far_target(w, u, CU_ALL, call);
@@ -241,18 +241,23 @@ INLINE const struct cu_uop *jalr(struct cu_warp *w, const struct cu_uop *u, unsi
     unsigned first = partial ? cu_first_lane(w->mask) : 0;
     v8 diff = { 0 };
     uint64_t off;
+    bool parts;
 
     EACH_V8(k)
         to.v[k] = plus(w->x[u->rs1].v[k], splat(u->imm)) & ~1ll;
-    if (u->rd != CU_REG_SINK)
-        link_to(w, u, partial);
     EACH_V8(k)
         diff |= partial ? (to.v[k] ^ splat(to.i[first])) & w->m64[k] : to.v[k] ^ splat(to.i[first]);
-    if (UNLIKELY(any_bit8(diff)))
+    off = to.u[first] - rg->va;
+    parts = any_bit8(diff);
+    if (UNLIKELY(parts || off >= rg->size_B || (call && !(rg->uops[off / 2].flags & CU_UOP_ENTRY))) &&
+        !cu_jump_ready(w, to.u, w->mask, call, call ? next_of(u) : NULL))
+        return cu_ask(w, u);
+    if (u->rd != CU_REG_SINK)
+        link_to(w, u, partial);
+    if (UNLIKELY(parts))
         return cu_path_jump(w, u, to.u, call ? 1 : ret ? -1 : 0, ret);
     if (to.u[first] == CU_RETURN_VA)
         return cu_path_exit(w);
-    off = to.u[first] - rg->va;
     if (UNLIKELY(off >= rg->size_B || (ret && p->node && cu_path_waits_at_return(p))))
         return cu_path_jump(w, u, to.u, call ? 1 : ret ? -1 : 0, ret);
     if (call) {

@@ -15,7 +15,9 @@ INLINE const struct cu_uop *fencei(struct cu_warp *w, const struct cu_uop *u, un
 {
     const struct cu_uop *next = next_of(u);
 
-    cu_code_flush(w->cu->array);
+    if (!w->cu->alone)
+        return cu_ask(w, u);
+    cu_warp_charge(w, cu_code_flush(w->cu->array));
     return next;
 }
 

@@ -214,7 +214,7 @@ static uint32_t line_time(struct cu_warp *w, uint64_t line, bool write, bool ato
     } else {
         cu->counters.l1_miss++;
     }
-    if (tags_touch(&a->l2, line, true))
+    if (tags_touch(cu->l2, line, true))
         return a->config.lat_l2;
     cu->counters.l2_miss++;
     cu->counters.dram_B += 1u << LINE_SHIFT;

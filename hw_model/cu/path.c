@@ -396,7 +396,7 @@ void cu_nodes_settle(struct cu_warp *w)
 {
     struct cu_node *n;
 
-    while (!w->cu->array->faulted && (n = due_node(w))) /* each is freed, or the dispatch faults */
+    while (!w->cu->faulted && (n = due_node(w))) /* each is freed, or the dispatch faults */
         node_check(w, n);
 }
 
@@ -450,6 +450,9 @@ static struct cu_node *call_node(struct cu_warp *w, const struct cu_uop *back, u
 
     if (!n) /* no room, or the place is one of another region: nobody would come to this one */
         return old->node;
+    if (own->flags & CU_UOP_JOIN)
+        return n;
+    assert(w->cu->alone); /* else the unit has asked: cu_jump_ready */
     own->flags |= CU_UOP_JOIN;
     cu_uop_bind(w->cu->array, own);
     return n;

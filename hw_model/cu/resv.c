@@ -6,8 +6,9 @@
  * 8 bytes, and only where that says so at the lanes. What the CPU and the copy engine write is not seen here; sc compares the
  * value, too. A reservation that nobody asks for is forgotten after two epochs of the warp, so that stores are fast again.
  *
- * With host threads all that changes does so under a lock. A store looks at counter and filter without it, behind its write: it
- * may miss a reservation that is made in the same moment, whose lr then has read what was there before or after the store.
+ * With host threads all that changes does so under a lock. A store looks at counter and filter without it, behind its write, and
+ * without a fence between: it may miss a reservation that is made in the same moment. Then sc's comparison sees the store, but for
+ * one of the value that lr has read: which is as if it had come before the lr.
  */
 #include <assert.h>
 
@@ -17,13 +18,13 @@
 
 static void lock(struct hw_cu_array *a)
 {
-    if (a->config.host_threads > 1)
+    if (a->pool)
         umd_mutex_lock(&a->resv_lock);
 }
 
 static void unlock(struct hw_cu_array *a)
 {
-    if (a->config.host_threads > 1)
+    if (a->pool)
         umd_mutex_unlock(&a->resv_lock);
 }
 

@@ -7,6 +7,9 @@
  * the bytes of DRAM against this unit's share of the bandwidth. So a warp is run in long batches (which is what makes the
  * model fast), and results and cycles do not depend on how the caller slices its budget: the work of an epoch is done when its
  * first cycle is asked for, and reported when its cycles have passed.
+ * With host threads all units that are at most an epoch ahead of the last one run theirs at once, which is a round. What changes
+ * code, a unit asks for: the round's parallel part ends, the caller's thread carries out these instructions in order of the units, and the rest
+ * of the epochs follows. So what a round does depends on nothing but what was before it, and on how kernels race with each other.
  */
 #include <assert.h>
 #include <immintrin.h>
@@ -76,15 +79,36 @@ static bool cu_create(struct hw_cu_array *a, uint32_t index, struct cu_warp *war
         warps[i].cu = cu;
         warps[i].slot = i;
     }
-    return (cu->groups = umd_alloc(c->warps_per_cu * sizeof(*cu->groups))) && (cu->local = umd_alloc(c->local_B + 8u)) && tags_create(&cu->l1, c->l1_B);
+    cu->alone = true;
+    cu->l2 = c->host_threads > 1 ? &cu->own_l2 : &a->l2;
+    return (cu->groups = umd_alloc(c->warps_per_cu * sizeof(*cu->groups))) && (cu->local = umd_alloc(c->local_B + 8u)) && tags_create(&cu->l1, c->l1_B) &&
+           (c->host_threads <= 1 || tags_create(&cu->own_l2, c->l2_B / c->cu_count));
+}
+
+/* All units, each on cache lines of its own, and the warps of one beside each other. */
+static bool units_create(struct hw_cu_array *a)
+{
+    const struct hw_cu_config *c = &a->config;
+    struct cu_warp *warps;
+    bool ok = (a->cus_mem = umd_alloc(c->cu_count * sizeof(*a->cus) + CU_UNIT_ALIGN)) &&
+              (a->warps_mem = umd_alloc((uint64_t)c->cu_count * c->warps_per_cu * sizeof(struct cu_warp) + BATCH_ALIGN)) &&
+              (a->round_list = umd_alloc(2 * c->cu_count * sizeof(*a->round_list))) && (c->host_threads > 1 || tags_create(&a->l2, c->l2_B));
+
+    if (!ok)
+        return false;
+    a->cus = (struct hw_cu *)(((uintptr_t)a->cus_mem + CU_UNIT_ALIGN - 1) & ~(uintptr_t)(CU_UNIT_ALIGN - 1));
+    warps = (struct cu_warp *)(((uintptr_t)a->warps_mem + BATCH_ALIGN - 1) & ~(uintptr_t)(BATCH_ALIGN - 1));
+    for (uint32_t i = 0; ok && i < c->cu_count; i++)
+        ok = cu_create(a, i, warps + (uint64_t)i * c->warps_per_cu);
+    return ok;
 }
 
 umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_array **cus_out)
 {
     struct hw_cu_array *a = umd_alloc(sizeof(*a));
-    struct cu_warp *warps;
-    bool ok;
+    umdStatus st = UMD_SUCCESS;
 
+    assert(config->host_threads <= HW_CU_THREADS_MAX);
     assert(!(config->private_B & (config->private_B - 1)));
     assert(config->cu_count && config->warps_per_cu && config->translate);
     if (!a)
@@ -95,14 +119,13 @@ umdStatus hw_cu_array_create(const struct hw_cu_config *config, struct hw_cu_arr
     a->config.dram_B_per_clk = at_least_one(config->dram_B_per_clk);
     pick_handlers(a);
     set_latencies(a);
-    ok = (a->cus = umd_alloc(config->cu_count * sizeof(*a->cus))) &&
-         (a->warps_mem = umd_alloc((uint64_t)config->cu_count * config->warps_per_cu * sizeof(struct cu_warp) + BATCH_ALIGN)) && tags_create(&a->l2, config->l2_B);
-    warps = (struct cu_warp *)(((uintptr_t)a->warps_mem + BATCH_ALIGN - 1) & ~(uintptr_t)(BATCH_ALIGN - 1));
-    for (uint32_t i = 0; ok && i < config->cu_count; i++)
-        ok = cu_create(a, i, warps + (uint64_t)i * config->warps_per_cu);
-    if (!ok) {
+    if (!units_create(a))
+        st = UMD_ERR_MEM_HOST_ALLOC_FAILED;
+    else if (config->host_threads > 1)
+        st = cu_pool_create(config->host_threads < config->cu_count ? config->host_threads : config->cu_count, &a->pool);
+    if (st < 0) {
         hw_cu_array_destroy(a);
-        return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
+        return UMD_HOP(st);
     }
     *cus_out = a;
     return UMD_SUCCESS;
@@ -112,16 +135,19 @@ void hw_cu_array_destroy(struct hw_cu_array *cus)
 {
     if (!cus)
         return;
+    cu_pool_destroy(cus->pool);
     cu_regions_drop(cus);
     for (uint32_t i = 0; cus->cus && i < cus->config.cu_count; i++) {
         cu_nodes_destroy(&cus->cus[i]);
         umd_free(cus->cus[i].groups);
         umd_free(cus->cus[i].local);
         umd_free(cus->cus[i].l1.line);
+        umd_free(cus->cus[i].own_l2.line);
     }
     umd_mutex_fini(&cus->resv_lock);
     umd_free(cus->l2.line);
-    umd_free(cus->cus);
+    umd_free(cus->round_list);
+    umd_free(cus->cus_mem);
     umd_free(cus->warps_mem);
     umd_free(cus);
 }
@@ -240,21 +266,26 @@ static struct cu_group *free_group(struct hw_cu *cu, uint32_t *place_out)
 
 /*
  * Starts the next workgroup on cu if there is one and it has room. One distributor serves all units and hands out a workgroup a
- * cycle: so each unit gets one in cu_count cycles at most.
+ * cycle: so each unit gets one in cu_count cycles at most. Functional runs know no such gaps. On several host threads the workgroups
+ * are dealt beforehand: to each unit those that it would have if all took as long.
  */
 static bool group_launch(struct hw_cu *cu, uint64_t now)
 {
     struct hw_cu_array *a = cu->array;
     const struct petrel_dispatch *d = &a->d;
     uint32_t place, lanes = d->block[0] * d->block[1] * d->block[2], slot = 0;
-    struct cu_group *g = a->next_group < a->group_total ? free_group(cu, &place) : NULL;
+    uint64_t *next = a->parallel ? &cu->next_group : &a->next_group;
+    struct cu_group *g = *next < a->group_total ? free_group(cu, &place) : NULL;
 
     if (!g)
         return false;
-    now = cu_later(now, cu->next_launch);
-    cu->next_launch = now + a->config.cu_count;
+    if (!a->config.functional) {
+        now = cu_later(now, cu->next_launch);
+        cu->next_launch = now + a->config.cu_count;
+    }
     g->used = true;
-    g->linear = a->next_group++;
+    g->linear = *next;
+    *next += a->parallel ? a->config.cu_count : 1;
     g->id[0] = (uint32_t)(g->linear % d->grid[0]);
     g->id[1] = (uint32_t)(g->linear / d->grid[0] % d->grid[1]);
     g->id[2] = (uint32_t)(g->linear / d->grid[0] / d->grid[1]);
@@ -341,6 +372,8 @@ static void cu_begin(struct hw_cu *cu)
 
     cu->start = cu->end = cu->real = cu->last = cu->issued = cu->lanes = cu->dram_B = cu->next_launch = 0;
     cu->hung = cu->faulted = false;
+    cu->asks = NULL;
+    cu->next_group = cu->index;
     cu_nodes_reset(cu);
     cu->group_count = 0;
     memset(cu->groups, 0, a->config.warps_per_cu * sizeof(*cu->groups));
@@ -378,6 +411,8 @@ bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint6
     a->groups_per_cu = groups_fitting(a);
     a->group_total = (uint64_t)d->grid[0] * d->grid[1] * d->grid[2];
     a->next_group = 0;
+    a->parallel = a->pool && !cu_sabotaged(a) && !a->config.on_trace && !a->config.on_exit;
+    a->round_span = EPOCH;
     a->clock = 0;
     a->faulted = false;
     a->flush_code = false;
@@ -410,7 +445,7 @@ void hw_cu_kill(struct hw_cu_array *cus)
     cus->flush_code = false;
 }
 
-/* ---- Running ---- */
+/* ---- Epochs ---- */
 
 /* The instruction that a path waits at; NULL: it does not wait. */
 static const struct cu_uop *waits_at(const struct cu_path *p)
@@ -450,12 +485,13 @@ static void check_stuck(struct cu_warp *w)
     cu_fault(first, waits_at(at), PETREL_FAULT_TRAP, PETREL_ACCESS_EXEC, other, cu_first_lane(at->mask), PETREL_TRAP_BARRIER);
 }
 
-static void warp_run(struct cu_warp *w, uint64_t end)
+/* Behind what a warp issued: it goes on at u, or stands (NULL). */
+static void warp_stands(struct cu_warp *w, const struct cu_uop *u)
 {
     struct hw_cu *cu = w->cu;
-    const struct cu_uop *u = w->u;
 
-    u = cu_warp_issue(w, u, end);
+    if (cu->asks == w)
+        u = cu->asks_at;
     w->u = u;
     if (u)
         w->path[w->cur].u = u;
@@ -468,48 +504,119 @@ static void warp_run(struct cu_warp *w, uint64_t end)
     }
 }
 
-/* Device cycles that the epoch took. */
+/* Device cycles that the epoch took. Functional: an instruction each, and as many as the clock of any warp went on. */
 static uint64_t epoch_span(struct hw_cu *cu)
 {
     struct hw_cu_array *a = cu->array;
-    uint64_t span = cu->group_count ? EPOCH : cu_later(cu->last, cu->start) - cu->start, busy = 0;
+    uint64_t ran = cu_later(cu->last, cu->start) - cu->start, span = cu->group_count ? EPOCH : ran, busy = 0;
 
-    if (a->config.functional) {
-        uint64_t issued = cu->issued;
-
-        return issued ? issued : span;
-    }
+    if (a->config.functional)
+        return cu->issued ? cu_later(cu->issued, ran < EPOCH ? ran : EPOCH) : span;
     for (uint32_t i = 0; i < a->config.cu_count; i++)
         busy += a->cus[i].group_count || &a->cus[i] == cu;
     span = cu_later(span, cu->issued / a->config.issue_per_cycle);
     return cu_later(span, cu->dram_B * busy / a->config.dram_B_per_clk);
 }
 
-static void epoch_run(struct hw_cu *cu)
+static void epoch_begin(struct hw_cu *cu)
 {
-    struct hw_cu_array *a = cu->array;
-    bool again = true;
-
-    if (a->flush_code)
-        cu_code_flush(a);
     cu->issued = cu->lanes = cu->dram_B = 0;
     cu->end = cu->start + EPOCH;
-    while (again && !cu->faulted && !cu->hung) {
-        again = false;
-        for (uint32_t i = 0; i < a->config.warps_per_cu && !cu->faulted && !cu->hung; i++) {
-            struct cu_warp *w = &cu->warps[i];
+    cu->turn = 0;
+}
 
-            if (w->used && w->u && w->now < cu->end) {
-                warp_run(w, cu->end);
-                again = true;
-            }
+/* Runs warps in turn until all have reached the end of the epoch or stand, or the unit has to ask. */
+static void epoch_work(struct hw_cu *cu)
+{
+    bool again = true;
+
+    while (again) {
+        again = cu->turn != 0; /* what stands may have become able to run */
+        for (; cu->turn < cu->array->config.warps_per_cu; cu->turn++) {
+            struct cu_warp *w = &cu->warps[cu->turn];
+
+            if (cu->faulted || cu->hung)
+                return;
+            if (!w->used || !w->u || w->now >= cu->end)
+                continue;
+            warp_stands(w, cu_warp_issue(w, w->u, cu->end));
+            if (cu->asks)
+                return;
+            again = true;
         }
+        cu->turn = 0;
     }
+}
+
+static void epoch_end(struct hw_cu *cu)
+{
+    uint64_t span = epoch_span(cu);
+
     cu->counters.warp_instr += cu->issued;
     cu->counters.lane_instr += cu->lanes;
-    cu->real += epoch_span(cu);
+    cu->real += span;
     cu->start = cu->end;
+    cu->array->round_span = cu_later(cu->array->round_span, span);
 }
+
+/* Carries out what the unit asked for. */
+static void unit_serve(struct hw_cu *cu)
+{
+    struct cu_warp *w = cu->asks;
+
+    cu->asks = NULL;
+    cu->asked++;
+    warp_stands(w, cu_warp_one(w, w->u));
+}
+
+/* Runs units of the list, which has not more than one unless the dispatch is spread; those that asked are served and lead the list. Value: how many. */
+static uint32_t units_run(struct hw_cu_array *a, struct hw_cu **list, uint32_t count)
+{
+    uint32_t asked = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        list[i]->alone = !a->parallel;
+    if (a->parallel)
+        cu_pool_run(a->pool, list, count, epoch_work);
+    else
+        epoch_work(list[0]);
+    for (uint32_t i = 0; i < count; i++)
+        list[i]->alone = true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!list[i]->asks)
+            continue;
+        unit_serve(list[i]);
+        list[asked++] = list[i];
+    }
+    return asked;
+}
+
+/* One epoch of the unit that is furthest behind, or of all that are at most an epoch ahead of it. */
+static void round_run(struct hw_cu_array *a, struct hw_cu *first)
+{
+    struct hw_cu **list = a->round_list, **left = list + a->config.cu_count;
+    uint32_t count = 0, left_count;
+
+    if (a->flush_code)
+        (void)cu_code_flush(a);
+    for (uint32_t i = 0; i < a->config.cu_count; i++) {
+        struct hw_cu *cu = &a->cus[i];
+
+        if (cu == first || (a->parallel && !cu->hung && cu->group_count && cu->real - first->real <= a->round_span))
+            list[count++] = cu;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        epoch_begin(list[i]);
+    memcpy(left, list, count * sizeof(*list));
+    for (left_count = count; left_count;)
+        left_count = units_run(a, left, left_count);
+    a->round_span = 0;
+    for (uint32_t i = 0; i < count; i++)
+        epoch_end(list[i]);
+    array_settle(a);
+}
+
+/* ---- Running ---- */
 
 /* The unit that is furthest behind; NULL: none can issue. *hung_out: one stands for ever. */
 static struct hw_cu *next_cu(struct hw_cu_array *a, bool *hung_out)
@@ -558,8 +665,7 @@ static enum hw_cu_state advance(struct hw_cu_array *a, uint64_t target, uint64_t
         }
         if (cu->real >= target)
             return HW_CU_RUNNING;
-        epoch_run(cu);
-        array_settle(a);
+        round_run(a, cu);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* warp.c - a warp: its active lanes, the loops that issue its instructions, sabotage. */
+#include <assert.h>
 #include <immintrin.h>
 
 #include "cu_priv.h"
@@ -37,11 +38,6 @@ void cu_warp_set_mask(struct cu_warp *w, uint32_t mask)
 }
 
 /* ---- Sabotage ---- */
-
-static bool sabotaged(const struct hw_cu_array *a)
-{
-    return a->sabotage.hang || a->sabotage.wild || a->sabotage.illegal;
-}
 
 /* The access of lane 0 goes astray: its base register is bent for this one instruction. */
 static const struct cu_uop *run_wild(struct cu_warp *w, const struct cu_uop *u)
@@ -103,6 +99,17 @@ void cu_fuel_set(struct cu_warp *w, int32_t fuel)
     w->fuel = left < (uint64_t)fuel ? (int32_t)left : fuel;
     w->fuel_more = fuel - w->fuel;
     w->fuel_mark = w->fuel;
+}
+
+void cu_warp_charge(struct cu_warp *w, uint64_t cycles)
+{
+    if (!w->cu->array->config.functional) {
+        w->ready[0] = w->now + 1 + cycles; /* x0, whose slot is an operand of nearly all instructions */
+        return;
+    }
+    cu_account(w);
+    w->now += cycles;
+    cu_fuel_set(w, w->fuel + w->fuel_more);
 }
 
 /* No fuel is left: the slice is over, or somebody else's turn has come. */
@@ -189,12 +196,40 @@ const struct cu_uop *cu_warp_step(struct cu_warp *w, const struct cu_uop *u, uin
         cu_resv_age(w);
     w->end = end;
     cu_fuel_set(w, w->fuel + w->fuel_more > 0 ? w->fuel + w->fuel_more : 1);
-    if (sabotaged(a))
+    if (cu_sabotaged(a))
         u = run_sabotaged(w, u, end);
     else if (a->config.functional)
         u = a->config.on_trace ? run_one(w, u) : run_functional(w, u);
     else
         u = run_timed(w, u, end);
+    cu_account(w);
+    cu_flags_collect(w);
+    return u;
+}
+
+/* ---- Asking ---- */
+
+const struct cu_uop *cu_ask(struct cu_warp *w, const struct cu_uop *u)
+{
+    assert(!w->cu->alone && !w->cu->asks);
+    cu_not_issued(w);
+    w->cu->asks = w;
+    w->cu->asks_at = u;
+    return NULL;
+}
+
+/* run_timed has counted the cycle already, and cu_handle_join has done its part. */
+const struct cu_uop *cu_warp_one(struct cu_warp *w, const struct cu_uop *u)
+{
+    const uint64_t cycle = !w->cu->array->config.functional, next = w->now;
+
+    _mm_setcsr(MXCSR_DEFAULT);
+    w->now -= cycle;
+    w->fuel--;
+    u = u->flags & CU_UOP_DECODED ? w->cu->array->handlers[u->op][w->partial](w, u) : u->fn[w->partial](w, u);
+    w->now = cu_later(w->now, next);
+    if (w->fuel <= 0 && u)
+        u = refuel(w, u);
     cu_account(w);
     cu_flags_collect(w);
     return u;

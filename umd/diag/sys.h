@@ -87,7 +87,7 @@ struct umd_mutex {
  *   5 umd library, 10 umd device, 20 umd context, 30 umd stream, 32 umd event, 34 umd memory, 40 umd handle table, 44 umd device state
  *   45 winsys, 46 its worker
  *   50 kmd node, 54 kmd file, 58 kmd vm, 60 kmd vram, 61 kmd heartbeat, 62 kmd scheduler, 66 kmd fence, 68 kmd events
- *   70 model device, 72 reservations of its compute units, 74 model interrupt
+ *   70 model device, 72 reservations of its compute units, 73 their host threads, 74 model interrupt
  *   89 log control, 90 log registry, 91 crash handler, 92 log drain and sinks, 93 log flush, 94 record store, 95 log limit, 97 log levels,
  *   98 fault plan
  */

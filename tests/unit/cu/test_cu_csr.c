@@ -206,11 +206,45 @@ static void test_counters(void **state)
     }
 }
 
+/* Short workgroups on many units: the clock of none goes back where one epoch gives way to the next. */
+static void test_clock_of_short_kernels(void **state)
+{
+    enum { UNITS = 51, GROUPS = 65536 }; /* launches come at all places of an epoch */
+    struct cu_fixture many;
+    uint32_t code[16];
+
+    (void)state;
+    for (unsigned h = 0; h < 2; h++) {
+        struct launch l = { .grid = { GROUPS, 1, 1 }, .block = { 32, 1, 1 } };
+        unsigned n = 0;
+
+        fixture_create(&many, false, h);
+        hw_cu_array_destroy(many.cus);
+        many.config.cu_count = UNITS;
+        assert_int_equal(hw_cu_array_create(&many.config, &many.cus), UMD_SUCCESS);
+        code[n++] = i_type(MATCH(csrrs), 7, 0, CU_CSR_CYCLE);
+        code[n++] = i_type(MATCH(csrrs), 5, 0, CU_CSR_GROUP_ID_X);
+        code[n++] = i_type(MATCH(slli), 5, 5, 3);
+        code[n++] = r_type(MATCH(add), 5, 5, 10);
+        code[n++] = i_type(MATCH(csrrs), 8, 0, CU_CSR_CYCLE);
+        code[n++] = r_type(MATCH(sub), 8, 8, 7);
+        code[n++] = s_type(MATCH(sd), 5, 8, 0);
+        code[n++] = i_type(MATCH(jalr), 0, 1, 0);
+        l.entry = fixture_code(&many, code, n);
+        l.args = fixture_alloc(&many, GROUPS * 8);
+        assert_int_equal(fixture_run(&many, &l).state, HW_CU_DONE);
+        const uint64_t *took = fixture_host(&many, l.args);
+        for (unsigned g = 0; g < GROUPS; g++)
+            assert_in_range(took[g], 4, h ? 4096 : 100000);
+        fixture_destroy(&many);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_items), cmocka_unit_test(test_groups), cmocka_unit_test(test_float_state), cmocka_unit_test(test_first_lane),
-        cmocka_unit_test(test_illegal), cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_illegal), cmocka_unit_test(test_counters), cmocka_unit_test(test_clock_of_short_kernels),
     };
 
     return cmocka_run_group_tests_name("cu-csr", tests, fixture_ways_create, fixture_ways_destroy);

@@ -457,6 +457,37 @@ static void test_fence_i_forgets_what_changed(void **state)
     assert_int_equal(other->bits, nop ^ 0x100000);
 }
 
+/* What fence.i has to look at passes in device time: it comes back later by so much, in its warp's clock and in the dispatch's. */
+static void test_fence_i_takes_time(void **state)
+{
+    enum { PAGES = 64 };
+    const uint32_t code[] = { i_type(MATCH(csrrs), 7, 0, CU_CSR_CYCLE), MATCH(fence_i), i_type(MATCH(csrrs), 8, 0, CU_CSR_CYCLE), r_type(MATCH(sub), 8, 8, 7),
+                              s_type(MATCH(sd), 10, 8, 0), i_type(MATCH(jalr), 0, 1, 0) };
+
+    (void)state;
+    for (unsigned h = 0; h < 4; h++) {
+        struct launch l = { .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+        struct outcome few, many;
+        uint64_t took;
+
+        f = &fixture_ways[h];
+        l.entry = fixture_code(f, code, sizeof(code) / sizeof(code[0]));
+        f->code_B = PAGES * PETREL_PAGE_SIZE;
+        fixture_reset_data(f);
+        l.args = fixture_alloc(f, 8);
+        few = fixture_run(f, &l);
+        assert_int_equal(few.state, HW_CU_DONE);
+        took = *(uint64_t *)fixture_host(f, l.args);
+        assert_in_range(took, PETREL_PAGE_SIZE / 2 / 64, PETREL_PAGE_SIZE / 2);
+        for (unsigned page = 1; page < PAGES; page++)
+            cu_region_touch(f->cus->code, page * PETREL_PAGE_SIZE / 2);
+        many = fixture_run(f, &l);
+        assert_int_equal(many.state, HW_CU_DONE);
+        assert_true(*(uint64_t *)fixture_host(f, l.args) >= took + (PAGES - 1) * PETREL_PAGE_SIZE / 2 / 64);
+        assert_true(many.cycles >= few.cycles + (PAGES - 1) * PETREL_PAGE_SIZE / 2 / 64);
+    }
+}
+
 /* Lanes part in a function that only a run finds, some say fence.i, all meet: the places where lanes wait survive it. */
 static void test_fence_i_keeps_meeting_points(void **state)
 {
@@ -505,7 +536,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads), cmocka_unit_test(test_stores), cmocka_unit_test(test_apertures), cmocka_unit_test(test_private_rows),
         cmocka_unit_test(test_fault_across),
-        cmocka_unit_test(test_fault_of_lane), cmocka_unit_test(test_written_code), cmocka_unit_test(test_fence_i_forgets_what_changed),
+        cmocka_unit_test(test_fault_of_lane), cmocka_unit_test(test_written_code), cmocka_unit_test(test_fence_i_takes_time),
+        cmocka_unit_test(test_fence_i_forgets_what_changed),
         cmocka_unit_test(test_fence_i_keeps_meeting_points),
     };
 
