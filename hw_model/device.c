@@ -325,6 +325,19 @@ static umdStatus device_init_memory(struct hw_device *dev, const struct hw_devic
     return st;
 }
 
+/* Stepped runs are of one thread: what several would do, a seed could not repeat. */
+static umdStatus device_init_host_threads(struct hw_device *dev, uint32_t asked)
+{
+    const uint32_t most = dev->mode == HW_RUN_STEPPED ? 1 : HW_CU_THREADS_MAX;
+
+    if (asked)
+        dev->profile.cu.host_threads = asked;
+    if (dev->profile.cu.host_threads > most)
+        return UMD_FAIL(UMD_ERR_CONFIG_VALUE, "key=host.threads value=%u min=1 max=%u mode=%s", dev->profile.cu.host_threads, most,
+                        dev->mode == HW_RUN_STEPPED ? "stepped" : "threaded");
+    return UMD_SUCCESS;
+}
+
 static umdStatus device_init_thread(struct hw_device *dev)
 {
     if (dev->mode == HW_RUN_STEPPED)
@@ -339,6 +352,8 @@ static umdStatus device_init_thread(struct hw_device *dev)
 static umdStatus device_init(struct hw_device *dev, const struct hw_device_desc *desc)
 {
     umdStatus st = hw_profile_load(desc->profile, &dev->profile);
+    if (st >= 0)
+        st = device_init_host_threads(dev, desc->host_threads);
     if (st >= 0)
         st = device_init_memory(dev, desc);
     if (st < 0)

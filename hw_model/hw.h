@@ -20,6 +20,7 @@ struct hw_device_desc {
     const char *profile;     /**< "petrel-p1" or a path to an .ini file; NULL: petrel-p1 */
     uint64_t vram_B;         /**< 0: the profile's */
     uint64_t sysmem_B;       /**< 0: the profile's */
+    uint32_t host_threads;   /**< that compute units are spread over, 64 at most; 0: the profile's. Stepped: 1 */
     enum hw_run_mode mode;
     /** Interrupt line. Called on the device thread (or in pump), with no model lock held. May read and write registers, not destroy. */
     void (*irq)(void *priv);
@@ -27,7 +28,7 @@ struct hw_device_desc {
 };
 
 /**
- * Powers a device up. Codes: UMD_ERR_CONFIG_VALUE (profile), UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_RES_DESCRIPTORS,
+ * Powers a device up. Codes: UMD_ERR_CONFIG_VALUE (profile, sizes, host threads), UMD_ERR_MEM_HOST_ALLOC_FAILED, UMD_ERR_RES_DESCRIPTORS,
  * UMD_ERR_RES_THREADS, UMD_ERR_MEM_MAP_FAILED. On failure *dev_out is untouched.
  */
 UMD_API UMD_MUST_CHECK umdStatus hw_device_create(const struct hw_device_desc *desc, struct hw_device **dev_out);

@@ -48,7 +48,8 @@ extern const char hw_profile_petrel_p1[]; /* generated from profiles/petrel-p1.i
     KEY("engine", "launch_clk", launch_clk, 1, 10000000)              \
     KEY("engine", "slice_clk", slice_clk, 100, 10000000)              \
     KEY("engine", "fw_boot_ns", fw_boot_ns, 1, 10000000000ll)         \
-    KEY("engine", "selftest_ns", selftest_ns, 1, 10000000000ll)
+    KEY("engine", "selftest_ns", selftest_ns, 1, 10000000000ll)       \
+    KEY("host", "threads", cu.host_threads, 1, HW_CU_THREADS_MAX)
 
 static const struct hw_profile_key {
     const char *section, *key;

@@ -318,7 +318,7 @@ static umdStatus device_create(uint32_t index, const struct petrel_kmd_config *c
     if (!dev)
         return UMD_HOP(UMD_ERR_MEM_HOST_ALLOC_FAILED);
     const struct hw_device_desc desc = {
-        .profile = config->profile, .vram_B = config->vram_B, .irq = petrel_irq, .irq_priv = dev,
+        .profile = config->profile, .vram_B = config->vram_B, .host_threads = config->host_threads, .irq = petrel_irq, .irq_priv = dev,
         .mode = config->stepped ? HW_RUN_STEPPED : HW_RUN_THREADED,
     };
     umdStatus st = hw_device_create(&desc, &dev->hw);

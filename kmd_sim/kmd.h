@@ -23,6 +23,7 @@ struct petrel_kmd_config {
     uint64_t vram_B;           /**< 0: the profile's */
     uint64_t watchdog_ns;      /**< device time without progress, 0: 100 ms */
     bool functional;           /**< timing off */
+    uint32_t host_threads;     /**< that compute units are spread over, 0: the profile's */
 };
 
 struct petrel_file;

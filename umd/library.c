@@ -169,11 +169,13 @@ static umdStatus env_mode(struct umd_winsys_config *c)
 static umdStatus configure(const umdInitDesc *desc, struct umd_winsys_config *c)
 {
     const char *carrier = secure_getenv("PETREL_CARRIER"), *profile = secure_getenv("PETREL_PROFILE");
-    uint64_t devices = 1, watchdog_ms = 0;
+    uint64_t devices = 1, watchdog_ms = 0, host_threads = 0;
 
     umdStatus st = env_number("PETREL_DEVICES", 1, DEVICES_MAX, &devices);
     if (st == UMD_SUCCESS)
         st = env_number("PETREL_WATCHDOG_MS", 1, 86400000, &watchdog_ms);
+    if (st == UMD_SUCCESS)
+        st = env_number("PETREL_HOST_THREADS", 1, 64, &host_threads);
     if (st == UMD_SUCCESS)
         st = env_mode(c);
     if (st < 0)
@@ -187,6 +189,7 @@ static umdStatus configure(const umdInitDesc *desc, struct umd_winsys_config *c)
     c->stepped |= desc->stepped;
     c->functional |= desc->functional;
     c->vram_B = desc->vram_B;
+    c->host_threads = (uint32_t)host_threads;
     c->watchdog_ns = desc->watchdog_ns ? desc->watchdog_ns : watchdog_ms * 1000000u;
     return UMD_SUCCESS;
 }

@@ -64,7 +64,7 @@ static void init_environment(void **state)
 {
     static const char *const bad[][2] = {
         { "PETREL_DEVICES", "0" }, { "PETREL_DEVICES", "9" }, { "PETREL_DEVICES", "1x" }, { "PETREL_DEVICES", "-1" },
-        { "PETREL_WATCHDOG_MS", "0" }, { "PETREL_WATCHDOG_MS", "soon" }, { "PETREL_MODE", "sideways" },
+        { "PETREL_WATCHDOG_MS", "0" }, { "PETREL_WATCHDOG_MS", "soon" }, { "PETREL_HOST_THREADS", "0" }, { "PETREL_HOST_THREADS", "65" }, { "PETREL_MODE", "sideways" },
         { "PETREL_CARRIER", "pigeon" },
     };
 

@@ -33,3 +33,10 @@ printf '#!/bin/sh\necho 1000000 1 5\n' >bin/qemu-riscv64 && chmod +x bin/qemu-ri
 PATH=$work/bin:$PATH "$bench" sim --seconds 0.001 >out 2>err
 [ $? -eq 4 ] || die "a peer that computes something else is taken for one"
 grep -q '^umd-bench: sim_saxpy: results add up to 5 in qemu-riscv64 and to [0-9]* here' err || die "what differs is not said"
+"$bench" sim --threads 2 --seconds 0.001 --json >out 2>err || die "it does not run on two threads"
+holds 'len(d["figures"]) == 10 and "host threads" in d["note"] and all(x["value"] > 0 and not x.get("goal") for x in d["figures"])'
+holds 'f["saxpy, timed, 2 threads"] and f["pointer chase, functional, 2 threads"]'
+for wrong in "sim --threads 0" "sim --threads 65" "sim --threads x" "log --threads 2"; do
+    "$bench" $wrong >out 2>err
+    [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q -e --threads err || die "$wrong is no usage error"
+done

@@ -93,6 +93,8 @@ static bool configure(struct sim *s, struct sim_error *error_out)
     s->cu = profile.cu;
     if (c->units)
         s->cu.cu_count = c->units;
+    if (c->threads)
+        s->cu.host_threads = c->threads;
     if (s->cu.warps_per_cu < warps)
         s->cu.warps_per_cu = warps;
     if (s->cu.regs_per_cu < warps * 64)

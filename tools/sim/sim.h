@@ -28,6 +28,7 @@ struct sim_config {
     bool bare;              /**< the program believes to have a machine: see docs/isa.md */
     bool functional;        /**< no timing */
     bool portable;          /**< handlers that need nothing of the host's vector unit */
+    uint32_t threads;       /**< host threads that units are spread over; 0: the profile's */
     uint32_t units;         /**< compute units; 0: the profile's */
     uint64_t private_B;     /**< private memory of a lane, a power of two; 0: none */
     uint64_t free_B;        /**< memory that may be filled; 0: what the host says is free */

@@ -38,6 +38,7 @@ struct bench_options {
     enum bench_pin pin;     /**< the thread that logs and the one that writes: on two cores, or on one */
     double seconds;         /**< of each sustained measurement */
     uint32_t repeats;
+    uint32_t threads;       /**< host threads that the simulated units are spread over */
     const char *dir;        /**< where files are written */
     const char *program;    /**< argv[0], beside which other tools are looked for */
 };

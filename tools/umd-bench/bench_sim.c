@@ -58,16 +58,17 @@ struct bench_sim {
     struct sim_program program;
     struct sim_args *args;
     uint64_t args_va;
+    clockid_t clock;              /* of processor time, which does not count what other programs take; of several threads, the wall's */
 };
 
 /* What one row's kernels took and did, once each. ratio: of the peer's time to theirs; 0: there is no peer. */
 struct work { double s, ratio; uint64_t lane_instr; };
 
-static double processor_s(void)
+static double now_s(const struct bench_sim *b)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(b->clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -101,12 +102,12 @@ static void close_sim(struct bench_sim *b)
     free(b->image);
 }
 
-static bool open_sim(struct bench_sim *b, bool functional)
+static bool open_sim(struct bench_sim *b, uint32_t threads, bool functional)
 {
-    const struct sim_config config = { .lanes = BLOCK, .functional = functional, .private_B = PRIVATE_B };
+    const struct sim_config config = { .lanes = BLOCK, .functional = functional, .threads = threads, .private_B = PRIVATE_B };
     struct sim_error error;
 
-    *b = (struct bench_sim){ .args_va = DATA_VA };
+    *b = (struct bench_sim){ .args_va = DATA_VA, .clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID };
     if (!read_kernels(b))
         return false;
     if (!sim_create(&config, &b->sim, &error) || !sim_load(b->sim, b->image, b->image_B, 0, &b->program, &error) ||
@@ -206,20 +207,20 @@ static int prepare_kernel(struct bench_sim *b, const struct row *row, uint32_t k
     return results_hold(b, row, kernel) ? EXIT_DONE : EXIT_WRONG;
 }
 
-/* *s_out: median of the runs that fit into so many seconds of processor time. Value: exit status. */
+/* *s_out: median of the runs that fit into so many seconds. Value: exit status. */
 static int measure_kernel(struct bench_sim *b, const struct row *row, uint32_t kernel, double seconds, double *s_out)
 {
     static double runs[RUNS_MAX];
-    double begin = processor_s();
+    double begin = now_s(b);
     uint32_t n = 0;
 
     do {
-        double start = processor_s();
+        double start = now_s(b);
 
         if (!launch(b, row, kernel))
             return EXIT_DEVICE;
-        runs[n++] = processor_s() - start;
-    } while (processor_s() - begin < seconds && n < RUNS_MAX);
+        runs[n++] = now_s(b) - start;
+    } while (now_s(b) - begin < seconds && n < RUNS_MAX);
     *s_out = median(runs, n);
     return EXIT_DONE;
 }
@@ -328,10 +329,14 @@ static double rate(uint64_t lane_instr, double s)
     return (double)lane_instr / s * 1e-9;
 }
 
-static void add_rate(struct bench_report *r, const char *name, const struct work *w, double goal)
+static void add_rate(struct bench_report *r, const struct bench_options *o, const char *name, const struct work *w, double goal)
 {
-    bench_add(r, (struct bench_figure){ .name = name, .unit = "G lane-ins/s", .value = rate(w->lane_instr, w->s),
-                                        .kind = goal > 0 ? BENCH_AT_LEAST : BENCH_NO_GOAL, .goal = goal });
+    static char threaded[2 * ROWS][64];
+    const bool one = o->threads <= 1;
+
+    snprintf(threaded[r->count], sizeof(threaded[0]), "%s, %u threads", name, o->threads);
+    bench_add(r, (struct bench_figure){ .name = one ? name : threaded[r->count], .unit = "G lane-ins/s", .value = rate(w->lane_instr, w->s),
+                                        .kind = one && goal > 0 ? BENCH_AT_LEAST : BENCH_NO_GOAL, .goal = goal });
 }
 
 /* The peer's rate is that of the device's instructions, as if it ran them: so the ratio is that of the times for the same work, in turns. */
@@ -346,7 +351,7 @@ static void add_against(struct bench_report *r, const struct row *row, const str
 static int measure_mode(const struct bench_options *o, bool functional, bool *peer_io, struct work works[ROWS])
 {
     struct bench_sim b;
-    int status = open_sim(&b, functional) ? EXIT_DONE : EXIT_ENVIRONMENT;
+    int status = open_sim(&b, o->threads, functional) ? EXIT_DONE : EXIT_ENVIRONMENT;
 
     for (uint32_t i = 0; !status && i < ROWS; i++)
         status = measure_row(&b, &rows[i], o->seconds, peer_io, &works[i]);
@@ -360,17 +365,19 @@ int bench_sim(const struct bench_options *o, struct bench_report *r)
     bool peer = false;
     int status = measure_mode(o, false, &peer, timed);
 
-    peer = true;
+    peer = o->threads <= 1;
     if (!status)
         status = measure_mode(o, true, &peer, functional);
     for (uint32_t i = 0; !status && i < ROWS; i++)
-        add_rate(r, rows[i].timed, &timed[i], rows[i].timed_goal);
+        add_rate(r, o, rows[i].timed, &timed[i], rows[i].timed_goal);
     for (uint32_t i = 0; !status && i < ROWS; i++)
-        add_rate(r, rows[i].functional, &functional[i], rows[i].functional_goal);
+        add_rate(r, o, rows[i].functional, &functional[i], rows[i].functional_goal);
     for (uint32_t i = 0; !status && i < ROWS; i++)
         if (functional[i].ratio > 0)
             add_against(r, &rows[i], &functional[i]);
-    if (!status && !peer)
+    if (!status && o->threads > 1)
+        bench_note(r, "Units on %u host threads, by the clock: see --help. ", o->threads);
+    else if (!status && !peer)
         bench_note(r, "qemu-riscv64 is not there or did not run the kernels (apt-get install qemu-user): no comparison. ");
     return status;
 }

@@ -172,14 +172,18 @@ static const struct tool bench = {
             "  umd-bench log --pin apart\n"
             "  umd-bench log-train --repeats 15\n"
             "  umd-bench sim --seconds 1\n"
+            "  umd-bench sim --threads 2\n"
+            "\nWith --threads the units of a launch run at the same time. That gives up two things: what workgroups do to the same memory has\n"
+            "no order but that of atomics, and each unit has a slice of the L2 to itself, so that cycles are not those of one thread.\n"
+            "Figures are then by the clock, not of processor time, and have no goals and no peer.\n"
             "\nExit status: 0 done, 1 usage, 2 environment, 4 a goal was missed (with --strict).\n",
 };
 
 int main(int argc, char **argv)
 {
     int json = 0, strict = 0, status;
-    const char *dir = getenv("TMPDIR"), *seconds = "2", *repeats = "3", *pin = "";
-    uint64_t repeat_count;
+    const char *dir = getenv("TMPDIR"), *seconds = "2", *repeats = "3", *pin = "", *threads = "1";
+    uint64_t repeat_count, thread_count;
     struct bench_options o = { .program = argv[0] };
     struct tool_line line;
     struct poptOption table[] = {
@@ -188,6 +192,7 @@ int main(int argc, char **argv)
         { "seconds", '\0', POPT_ARG_STRING, &seconds, 0, "length of each sustained measurement (default: 2)", "S" },
         { "repeats", '\0', POPT_ARG_STRING, &repeats, 0, "runs of each whole program (default: 3)", "N" },
         { "pin", '\0', POPT_ARG_STRING, &pin, 0, "apart or together: the log's caller and its writer on two cores or on one (default: as they come)", "HOW" },
+        { "threads", '\0', POPT_ARG_STRING, &threads, 0, "sim: host threads that the compute units are spread over, 1 to 64 (default: 1)", "N" },
         { "dir", '\0', POPT_ARG_STRING, &dir, 0, "folder for files that are written (default: $TMPDIR or /tmp)", "DIR" },
         POPT_TABLEEND
     };
@@ -200,8 +205,11 @@ int main(int argc, char **argv)
         (void)tool_usage(line.count ? "one bench at a time" : "no bench is named");
     } else if (*pin && strcmp(pin, "apart") != 0 && strcmp(pin, "together") != 0) {
         (void)tool_usage("--pin is apart or together");
-    } else if (tool_decimal("seconds", seconds, 600, &o.seconds) && tool_number("repeats", repeats, 1, 1000, &repeat_count)) {
+    } else if (strcmp(threads, "1") != 0 && strcmp(line.words[0], "sim") != 0) {
+        (void)tool_usage("--threads goes with sim alone");
+    } else if (tool_number("threads", threads, 1, 64, &thread_count) && tool_decimal("seconds", seconds, 600, &o.seconds) && tool_number("repeats", repeats, 1, 1000, &repeat_count)) {
         o.repeats = (uint32_t)repeat_count;
+        o.threads = (uint32_t)thread_count;
         o.pin = !*pin ? BENCH_FREE : strcmp(pin, "apart") == 0 ? BENCH_APART : BENCH_TOGETHER;
         o.dir = dir && *dir ? dir : "/tmp";
         status = run(line.words[0], &o, json, strict);

@@ -19,6 +19,7 @@ struct umd_winsys_config {
     bool stepped, functional;
     const char *profile;       /**< NULL: default */
     uint64_t vram_B, watchdog_ns; /**< 0: default */
+    uint32_t host_threads;     /**< of the simulated device; 0: the profile's */
 };
 
 /** What a failed operation has to tell where the call itself has no place for it. */

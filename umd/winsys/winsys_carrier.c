@@ -97,6 +97,7 @@ umdStatus umd_carrier_init(struct umd_carrier *carrier, const struct umd_winsys_
     struct petrel_kmd_config c = {
         .device_count = config->device_count, .expected_count = config->expected_count, .stepped = config->stepped,
         .profile = config->profile, .vram_B = config->vram_B, .watchdog_ns = config->watchdog_ns, .functional = config->functional,
+        .host_threads = config->host_threads,
     };
     umdErrorDetail detail;
     bool have = false;

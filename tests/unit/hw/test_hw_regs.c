@@ -154,7 +154,29 @@ static void test_profiles(void **state)
     with_profile("[cu]\ncu_counts = 8\n", UMD_ERR_CONFIG_VALUE, 0);
     with_profile("[device\nclock_khz\n", UMD_ERR_CONFIG_VALUE, 0);
     with_profile("[device]\nvram_B = 1048577\n", UMD_ERR_CONFIG_VALUE, 0);
+    with_profile("[host]\nthreads = 2\n", UMD_SUCCESS, 8);
+    with_profile("[host]\nthreads = 0\n", UMD_ERR_CONFIG_VALUE, 0);
+    with_profile("[host]\nthreads = 65\n", UMD_ERR_CONFIG_VALUE, 0);
     create_with("/nonexistent/profile.ini", UMD_ERR_CONFIG_VALUE);
+}
+
+/* Stepped runs are of one thread, and say so rather than do something else. */
+static void test_host_threads(void **state)
+{
+    static const struct { enum hw_run_mode mode; uint32_t threads; umdStatus want; } cases[] = {
+        { HW_RUN_THREADED, 3, UMD_SUCCESS }, { HW_RUN_THREADED, 64, UMD_SUCCESS }, { HW_RUN_THREADED, 65, UMD_ERR_CONFIG_VALUE },
+        { HW_RUN_STEPPED, 1, UMD_SUCCESS }, { HW_RUN_STEPPED, 2, UMD_ERR_CONFIG_VALUE },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct hw_device_desc desc = { .mode = cases[i].mode, .host_threads = cases[i].threads, .vram_B = 1 << 20, .sysmem_B = 1 << 20 };
+        struct hw_device *dev = NULL;
+
+        assert_int_equal(hw_device_create(&desc, &dev), cases[i].want);
+        assert_true((dev != NULL) == (cases[i].want == UMD_SUCCESS));
+        end_record(cases[i].want);
+        hw_device_destroy(dev);
+    }
 }
 
 /* Each host resource that power-up takes is refused in turn: the code says which, and nothing stays behind. */
@@ -269,7 +291,7 @@ int main(void)
         cmocka_unit_test(test_unknown_offsets),
         cmocka_unit_test(test_firmware_boot),
         cmocka_unit_test(test_selftest),
-        cmocka_unit_test(test_profiles),
+        cmocka_unit_test(test_profiles), cmocka_unit_test(test_host_threads),
         cmocka_unit_test(test_power_up_unwinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
