@@ -367,12 +367,13 @@ static bool cp_dispatch_shape_ok(const struct petrel_dispatch *d)
 
 static void cp_run_CODE(struct hw_ring *ring)
 {
-    static const uint64_t none[4];
+    static const uint64_t none[2];
     struct petrel_code c;
 
     memcpy(&c, &ring->packet[1], sizeof(c));
     if (c.tls_B > PETREL_TLS_MAX_B || c.tls_file_B > c.tls_B || c.tls_align > PETREL_TLS_ALIGN_MAX || (c.tls_align & (c.tls_align - 1)) ||
-        c.tls_va > UINT64_MAX - c.tls_file_B || memcmp(c.reserved, none, sizeof(none)) != 0) {
+        c.tls_va > UINT64_MAX - c.tls_file_B || c.notes_B > PETREL_NOTES_MAX_B || c.notes_va % 4 != 0 || c.notes_va > UINT64_MAX - c.notes_B ||
+        memcmp(c.reserved, none, sizeof(none)) != 0) {
         cp_malformed(ring);
         return;
     }

@@ -128,11 +128,63 @@ static umdStatus lay_out(const uint8_t *image, uint64_t end, struct umd_code *c)
     return UMD_SUCCESS;
 }
 
-/* The kernel table by its section; every section is checked on the way. */
-static umdStatus find_kernels(Elf *elf, size_t size_B, struct umd_code *c)
+/* Are all pages of [at, at + size_B), which is inside, readable? */
+static bool readable(const struct umd_code *c, uint64_t at, uint64_t size_B)
+{
+    for (uint64_t page = at / PAGE_B; page * PAGE_B < at + size_B; page++)
+        if (!(c->rights[page] & DRM_PETREL_BIND_READ))
+            return false;
+    return true;
+}
+
+/* Where the notes of a section, which is in memory, are no notes of ours; NULL: they are. */
+static const char *notes_flaw(const uint8_t *notes, uint64_t size_B)
+{
+    for (uint64_t at = 0, name_B, desc_B; at < size_B; at += sizeof(Elf64_Nhdr) + name_B + desc_B) {
+        Elf64_Nhdr n;
+        if (!inside(at, sizeof(n), size_B))
+            return "it ends within a header";
+        memcpy(&n, notes + at, sizeof(n));
+        name_B = ((uint64_t)n.n_namesz + 3) & ~3ull;
+        desc_B = ((uint64_t)n.n_descsz + 3) & ~3ull;
+        if (!inside(at + sizeof(n), name_B + desc_B, size_B))
+            return "a note reaches beyond its end";
+        if (n.n_namesz != sizeof(PETREL_NOTE_NAME) || memcmp(notes + at + sizeof(n), PETREL_NOTE_NAME, sizeof(PETREL_NOTE_NAME)))
+            return "a note of another name";
+        if (n.n_type == PETREL_NOTE_CONVERGE && n.n_descsz % sizeof(struct petrel_meet))
+            return "half a pair";
+    }
+    return NULL;
+}
+
+static umdStatus take_notes(const GElf_Shdr *sh, struct umd_code *c)
+{
+    const char *flaw = c->notes_B ? "a second section" : sh->sh_type != SHT_NOTE ? "no section of notes" : !(sh->sh_flags & SHF_ALLOC) ? "it is not loaded" :
+                       sh->sh_size > PETREL_NOTES_MAX_B ? "too large" : sh->sh_addr % 4 ? "not aligned" : !inside(sh->sh_addr, sh->sh_size, c->size_B) ||
+                       !readable(c, sh->sh_addr, sh->sh_size) ? "not in readable memory" : notes_flaw(c->memory + sh->sh_addr, sh->sh_size);
+
+    if (flaw)
+        return BAD_MODULE("reason=\"convergence note\" flaw=\"%s\" address=0x%" PRIx64 " size_B=%" PRIu64 " max_B=%u", flaw, (uint64_t)sh->sh_addr,
+                          (uint64_t)sh->sh_size, PETREL_NOTES_MAX_B);
+    c->notes_at = sh->sh_addr;
+    c->notes_B = sh->sh_size;
+    return UMD_SUCCESS;
+}
+
+static umdStatus take_kernels(const GElf_Shdr *sh, struct umd_code *c)
+{
+    if (c->kernel_count || !(sh->sh_flags & SHF_ALLOC) || sh->sh_type == SHT_NOBITS || sh->sh_size % sizeof(struct petrel_kernel_meta) ||
+        !inside(sh->sh_addr, sh->sh_size, c->size_B) || sh->sh_size / sizeof(struct petrel_kernel_meta) > KERNELS_MAX)
+        return BAD_MODULE("reason=\"kernel table\" size_B=%" PRIu64 " entry_B=%zu", (uint64_t)sh->sh_size, sizeof(struct petrel_kernel_meta));
+    c->kernels_at = sh->sh_addr;
+    c->kernel_count = (uint32_t)(sh->sh_size / sizeof(struct petrel_kernel_meta));
+    return UMD_SUCCESS;
+}
+
+/* The kernel table and the notes, by their sections; every section is checked on the way. */
+static umdStatus find_sections(Elf *elf, size_t size_B, struct umd_code *c)
 {
     size_t names;
-    bool found = false;
 
     if (elf_getshdrstrndx(elf, &names))
         return BAD_MODULE("reason=\"no section names\" libelf=\"%s\"", elf_errmsg(-1));
@@ -146,14 +198,9 @@ static umdStatus find_kernels(Elf *elf, size_t size_B, struct umd_code *c)
         const char *name = elf_strptr(elf, names, sh.sh_name);
         if (!name)
             return BAD_MODULE("reason=\"section name\" section=%zu", elf_ndxscn(scn));
-        if (strcmp(name, PETREL_KERNEL_META_SECTION))
-            continue;
-        if (found || !(sh.sh_flags & SHF_ALLOC) || sh.sh_type == SHT_NOBITS || sh.sh_size % sizeof(struct petrel_kernel_meta) ||
-            !inside(sh.sh_addr, sh.sh_size, c->size_B) || sh.sh_size / sizeof(struct petrel_kernel_meta) > KERNELS_MAX)
-            return BAD_MODULE("reason=\"kernel table\" size_B=%" PRIu64 " entry_B=%zu", (uint64_t)sh.sh_size, sizeof(struct petrel_kernel_meta));
-        found = true;
-        c->kernels_at = sh.sh_addr;
-        c->kernel_count = (uint32_t)(sh.sh_size / sizeof(struct petrel_kernel_meta));
+        umdStatus st = !strcmp(name, PETREL_KERNEL_META_SECTION) ? take_kernels(&sh, c) : !strcmp(name, PETREL_NOTE_SECTION) ? take_notes(&sh, c) : UMD_SUCCESS;
+        if (st < 0)
+            return UMD_HOP(st);
     }
     if (!c->kernel_count)
         return BAD_MODULE("reason=\"no kernels\" section=" PETREL_KERNEL_META_SECTION);
@@ -176,7 +223,7 @@ umdStatus umd_code_parse(const uint8_t *image, size_t size_B, struct umd_code *c
     if (st == UMD_SUCCESS) {
         elf_version(EV_CURRENT);
         elf = elf_memory((char *)(uintptr_t)image, size_B);
-        st = elf ? find_kernels(elf, size_B, &c) : BAD_MODULE("reason=\"not read\" libelf=\"%s\"", elf_errmsg(-1));
+        st = elf ? find_sections(elf, size_B, &c) : BAD_MODULE("reason=\"not read\" libelf=\"%s\"", elf_errmsg(-1));
         elf_end(elf);
     }
     if (st < 0) {

@@ -73,7 +73,7 @@ static umdStatus submit_locked(struct umd_stream *s, const struct umd_kernel *k,
     struct umd_cmd cmd;
 
     _Static_assert(sizeof(job.name) == sizeof(k->meta.name), "kernel names fit");
-    const struct petrel_code *code = k->module->code.tls_B ? &k->module->code : NULL;
+    const struct petrel_code *code = k->module->has_code ? &k->module->code : NULL;
     umdStatus st = umd_cmd_begin(s, 1 + sizeof(p) / 4 + (code ? 1 + sizeof(*code) / 4 : 0), d->args_B, &cmd);
     if (__builtin_expect(st < 0, 0))
         return UMD_HOP(st);

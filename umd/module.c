@@ -122,8 +122,13 @@ static umdStatus load_code(struct umd_module *m)
         st = umd_code_relocate(m->image, m->image_B, &c, m->bo.va);
     if (st == UMD_SUCCESS)
         st = read_kernels(m, &c);
+    m->has_code = c.tls_B || c.notes_B;
     if (c.tls_B)
         m->code = (struct petrel_code){ .tls_va = m->bo.va + c.tls_at, .tls_file_B = c.tls_file_B, .tls_B = c.tls_B, .tls_align = c.tls_align };
+    if (c.notes_B) {
+        m->code.notes_va = m->bo.va + c.notes_at;
+        m->code.notes_B = c.notes_B;
+    }
     if (st == UMD_SUCCESS) {
         memcpy(m->bo.map, c.memory, c.size_B);
         st = bind_pages(m, &c);

@@ -28,7 +28,8 @@ struct umd_module {
     size_t image_B;
     struct umd_bo bo;
     uint64_t bound_B;               /* unbinding is by the whole range */
-    struct petrel_code code;        /* thread-local storage: all zeros if there is none */
+    struct petrel_code code;        /* what the device is told before each launch ... */
+    bool has_code;                  /* ... if there is anything to tell */
     struct umd_kernel *kernels;
     uint32_t kernel_count;
     bool closed;                    /* no kernel is opened any more; under the context's lock */
@@ -42,6 +43,7 @@ struct umd_code {
     uint64_t kernels_at;            /* offset of .petrel.kernels */
     uint32_t kernel_count;
     uint64_t tls_at, tls_file_B, tls_B, tls_align; /* thread-local storage: its template in `memory`, the size of a block */
+    uint64_t notes_at, notes_B;     /* section of convergence notes in `memory`; 0 bytes: none */
 };
 /** Checks an image wholly and lays it out at base 0. Pure: no device. UMD_ERR_MODULE_FORMAT, _ISA, UMD_ERR_MEM_HOST_ALLOC_FAILED. */
 UMD_MUST_CHECK umdStatus umd_code_parse(const uint8_t *image, size_t size_B, struct umd_code *code_out);

@@ -315,12 +315,18 @@ static unsigned places_below(const struct cu_node *n, const struct cu_node *g)
     return count;
 }
 
+/* `as` itself where it is above, though one of its place may lie further in: a note can have a place be left and come to again. */
 static struct cu_node *same_place(struct cu_node *from, const struct cu_node *g, const struct cu_node *as)
 {
-    for (struct cu_node *n = from; n != g; n = n->parent)
-        if (n == as || (as->kind != CU_NODE_COHORT && n->kind == as->kind && n->u == as->u && n->depth == as->depth && n->site == as->site))
+    struct cu_node *same = NULL;
+
+    for (struct cu_node *n = from; n != g; n = n->parent) {
+        if (n == as)
             return n;
-    return NULL;
+        if (!same && as->kind != CU_NODE_COHORT && n->kind == as->kind && n->u == as->u && n->depth == as->depth && n->site == as->site)
+            same = n;
+    }
+    return same;
 }
 
 /* Node n is of the same place as `into`: one node of both. */

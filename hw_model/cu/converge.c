@@ -5,10 +5,12 @@
  * auipc+jalr with a link), then at run time what an indirect call reaches. The graph has one node per instruction; functions are
  * small enough for that. Jumps out are returns. A jump through a register that is no return and no resolved tail call leaves
  * the function's branches without a meeting point: paths then fall back to deepest call, lowest pc. Traps and endless loops have
- * no way to the return and do not count.
+ * no way to the return and do not count. What a note of the code object says (notes.c) goes before what the graph says.
  */
 #include <assert.h>
 #include <string.h>
+
+#include <hw/petrel_codeobj.h>
 
 #include "cu_priv.h"
 #include "record.h"
@@ -57,6 +59,14 @@ static bool resolved_jalr(const struct cu_region *rg, const struct cu_uop *u, ui
     return true;
 }
 
+/* A jump through a register that could go anywhere. */
+static bool open_jump(const struct cu_region *rg, const struct cu_uop *u)
+{
+    uint64_t pc;
+
+    return u->op == CU_OP_jalr && u->rd == CU_REG_SINK && u->rs1 != 1 && u->rs1 != 5 && !resolved_jalr(rg, u, &pc);
+}
+
 /* Does a call of pc come back, as far as is known? */
 static bool call_returns(const struct graph *g, uint64_t pc)
 {
@@ -82,9 +92,27 @@ static bool traps(const struct hw_cu_array *a, const struct cu_uop *u)
     }
 }
 
+/* Where a note says that the lanes of the instruction at u meet. False: none says, or nothing that could be. */
+static bool noted(const struct graph *g, const struct cu_uop *u, uint32_t *at_out)
+{
+    uint64_t to, off;
+
+    if (!cu_notes_find(g->a, cu_pc(g->rg, u), &to))
+        return false;
+    off = to - g->rg->va;
+    if (to == PETREL_MEET_RETURN || to == PETREL_MEET_NONE)
+        *at_out = to == PETREL_MEET_RETURN ? TO_RETURN : UNSET;
+    else if (!(to & 1) && off < g->rg->size_B)
+        *at_out = (uint32_t)(off / 2);
+    else
+        return false;
+    return true;
+}
+
 static void jalr_successors(struct graph *g, const struct cu_uop *u, uint32_t next, uint32_t succ[2])
 {
     uint64_t pc;
+    uint32_t at;
     bool link = u->rd != CU_REG_SINK, known = resolved_jalr(g->rg, u, &pc);
 
     if (known)
@@ -93,8 +121,12 @@ static void jalr_successors(struct graph *g, const struct cu_uop *u, uint32_t ne
         succ[0] = !known || call_returns(g, pc) ? next : UNSET;
     else
         succ[0] = TO_RETURN;
-    if (!link && !known && u->rs1 != 1 && u->rs1 != 5)
-        g->unresolved = true;
+    if (open_jump(g->rg, u)) {
+        if (noted(g, u, &at) && at != UNSET)
+            succ[0] = at; /* whatever way it takes, there it comes by */
+        else
+            g->unresolved = true;
+    }
 }
 
 /* Successors of the instruction at micro-op index i, as indices. */
@@ -291,15 +323,33 @@ static void solve(const struct graph *g, struct postdom *p)
     }
 }
 
+/* The node where the lanes of node n's branch meet; g->count: the return; UNSET: none is known. What a note says goes before. */
+static uint32_t meeting_of(const struct graph *g, const struct postdom *p, uint32_t n)
+{
+    const struct cu_uop *u = &g->rg->uops[g->index[n]];
+    uint32_t at;
+    uint64_t to;
+
+    if (noted(g, u, &at)) {
+        if (at >= TO_RETURN)
+            return at == TO_RETURN ? g->count : UNSET;
+        if (g->node_of[at] != UNSET)
+            return g->node_of[at];
+    }
+    g->a->notes.ignored += cu_notes_find(g->a, cu_pc(g->rg, u), &to);
+    return g->unresolved ? UNSET : p->idom[n];
+}
+
 static void publish(const struct graph *g, const struct postdom *p)
 {
     for (uint32_t n = 0; n < g->count; n++) {
         struct cu_uop *u = &g->rg->uops[g->index[n]];
-        uint32_t at = p->idom[n];
+        uint32_t at;
 
-        if (!(u->flags & CU_UOP_DECODED) || u->op == CU_OP_ILLEGAL || cu_insns[u->op].format != CU_FMT_B)
+        if (!(u->flags & CU_UOP_DECODED) || u->op == CU_OP_ILLEGAL || (cu_insns[u->op].format != CU_FMT_B && !open_jump(g->rg, u)))
             continue;
-        if (g->unresolved || at == UNSET) {
+        at = meeting_of(g, p, n);
+        if (at == UNSET) {
             u->reconv = CU_RECONV_NONE;
         } else if (at == g->count) {
             u->reconv = CU_RECONV_EXIT;

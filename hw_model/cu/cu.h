@@ -93,7 +93,7 @@ struct hw_cu_fault {
 
 enum hw_cu_state { HW_CU_IDLE, HW_CU_RUNNING, HW_CU_DONE, HW_CU_FAULTED, HW_CU_HUNG };
 
-/** Begins a dispatch; the packet was checked for shape. False with *fault_out filled: RESOURCES, PAGE (entry not executable; template of thread-local storage not readable). */
+/** Begins a dispatch; the packet was checked for shape. False with *fault_out filled: RESOURCES, PAGE (entry not executable; template of thread-local storage or notes not readable). */
 bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint64_t root, const struct hw_cu_sabotage *sabotage,
                  struct hw_cu_fault *fault_out);
 /**

@@ -210,6 +210,15 @@ struct hw_cu {
     struct cu_tags *l2;           /**< the array's, or with host threads own_l2 */
 };
 
+/** What the dispatch's notes say (notes.c): sorted by branch, each once. */
+struct cu_notes {
+    struct cu_meet { uint64_t branch, meet; } *meets; /**< addresses; meet may be PETREL_MEET_* */
+    uint32_t count;
+    uint32_t pairs, ignored;      /**< read; which say nothing that could be used, and have not been told */
+    bool loaded;                  /**< as of root, va, size_B: */
+    uint64_t root, va, size_B;
+};
+
 #define CU_RESV_FILTER_BITS 10
 struct hw_cu_array {
     struct hw_cu_config config;
@@ -231,6 +240,7 @@ struct hw_cu_array {
     uint64_t memory_record;       /**< number of the record of the last region that found no host memory; 0: it is not known */
     struct petrel_dispatch d;
     struct petrel_code code_info;
+    struct cu_notes notes;
     uint32_t tls_block_B;         /**< rounded up to its alignment */
     uint8_t tls[PETREL_TLS_MAX_B + PETREL_TLS_ALIGN_MAX];
     uint64_t root;
@@ -376,6 +386,16 @@ void cu_tell_exits(struct cu_warp *w, uint32_t lanes);
 /** Reads the dispatch's template. False: *fault_out says why not. */
 bool cu_tls_load(struct hw_cu_array *a, struct hw_cu_fault *fault_out);
 void cu_tls_fill(struct cu_warp *w);
+/** Reads what a packet names. 0, or the fault at *va_out. */
+uint32_t cu_memory_read(const struct hw_cu_array *a, uint64_t from, uint64_t size_B, uint8_t *out, uint64_t *va_out);
+/* notes.c */
+/** Reads the dispatch's notes. False: *fault_out says why not. */
+bool cu_notes_load(struct hw_cu_array *a, struct hw_cu_fault *fault_out);
+/** Where the lanes that the instruction at pc parts meet, as in cu_meet. False: no note says. */
+bool cu_notes_find(const struct hw_cu_array *a, uint64_t pc, uint64_t *meet_out);
+/** A line of log, if there are notes that have been ignored. */
+void cu_notes_tell(struct hw_cu_array *a);
+void cu_notes_drop(struct hw_cu_array *a);
 /* special.c */
 float cu_special(unsigned op, float x);
 

@@ -467,6 +467,21 @@ static bool one_target(const uint64_t pc[CU_LANES], uint32_t lanes)
     return !differ;
 }
 
+/* Lanes part at a jump: below a node where a note says that they meet, else as at a branch without a meeting point. */
+static void part_at_jump(struct cu_warp *w, const struct cu_uop *u, uint32_t lanes, struct cu_path *old)
+{
+    const struct cu_uop *meeting = u->reconv < CU_RECONV_EXIT ? old->rg->uops + u->reconv : NULL;
+    const enum cu_node_kind kind = meeting ? CU_NODE_POINT : CU_NODE_EXIT;
+    struct cu_node *n = cu_node_place(old->node);
+
+    if (u->reconv == CU_RECONV_NONE) {
+        cu_cohort_split(w, old);
+    } else if (!n || n->kind != kind || n->u != meeting || n->depth != old->depth) {
+        n = place_new(w, kind, meeting, lanes, old);
+        old->node = n ? n : old->node;
+    }
+}
+
 /* Splits the current path by target. Lanes whose function returns wait for each other first. */
 const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, const uint64_t pc[CU_LANES], int depth_step, bool is_return)
 {
@@ -503,7 +518,7 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
     memcpy(scatter.pc, pc, sizeof(scatter.pc));
     w->mask = lanes;
     if (!depth_step && !one_target(pc, lanes))
-        cu_cohort_split(w, &old);
+        part_at_jump(w, u, lanes, &old);
     cu_node_start(w, &scatter, lanes, old.node);
     return cu_path_select(w);
 }

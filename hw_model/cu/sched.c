@@ -137,6 +137,7 @@ void hw_cu_array_destroy(struct hw_cu_array *cus)
         return;
     cu_pool_destroy(cus->pool);
     cu_regions_drop(cus);
+    cu_notes_drop(cus);
     for (uint32_t i = 0; cus->cus && i < cus->config.cu_count; i++) {
         cu_nodes_destroy(&cus->cus[i]);
         umd_free(cus->cus[i].groups);
@@ -184,6 +185,7 @@ void hw_cu_invalidate(struct hw_cu_array *cus)
 {
     for (uint32_t i = 0; i < cus->config.cu_count; i++)
         cu_tlb_clear(&cus->cus[i]);
+    cus->notes.loaded = false; /* what is there stays until the next dispatch */
     if (cus->state == HW_CU_RUNNING || cus->state == HW_CU_HUNG)
         cus->flush_code = true; /* warps stand in it; they decode it again */
     else
@@ -355,10 +357,8 @@ static bool load_code(struct hw_cu_array *a, struct hw_cu_fault *fault_out)
     }
     if (!fault) {
         a->code = cu_region_get(a, a->root, d->entry_va, va, size_B);
-        if (a->code) {
-            cu_converge_function(a, a->code, (uint32_t)((d->entry_va - a->code->va) / 2));
+        if (a->code)
             return true;
-        }
         fault = PETREL_FAULT_HOST_MEMORY;
     }
     *fault_out = (struct hw_cu_fault){ .fault = fault, .va = d->entry_va, .pc = d->entry_va, .data = fault == PETREL_FAULT_HOST_MEMORY ? a->memory_record : 0,
@@ -405,8 +405,10 @@ bool hw_cu_start(struct hw_cu_array *cus, const struct petrel_dispatch *d, uint6
     a->sabotage = sabotage ? *sabotage : (struct hw_cu_sabotage){ 0 };
     if (a->flush_code) /* the dispatch before ended first */
         cu_regions_drop(a);
-    if (!load_code(a, fault_out) || !cu_tls_load(a, fault_out))
+    if (!load_code(a, fault_out) || !cu_notes_load(a, fault_out) || !cu_tls_load(a, fault_out))
         return false;
+    cu_converge_function(a, a->code, (uint32_t)((d->entry_va - a->code->va) / 2));
+    cu_notes_tell(a);
     a->warps_per_group = (d->block[0] * d->block[1] * d->block[2] + CU_LANES - 1) / CU_LANES;
     a->groups_per_cu = groups_fitting(a);
     a->group_total = (uint64_t)d->grid[0] * d->grid[1] * d->grid[2];

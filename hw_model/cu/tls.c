@@ -10,14 +10,11 @@ void hw_cu_set_code(struct hw_cu_array *cus, const struct petrel_code *code)
     cus->code_info = *code;
 }
 
-/* Reads the template piece by piece. Value: fault, at *va_out. */
-static uint32_t read_template(struct hw_cu_array *a, uint64_t *va_out)
+uint32_t cu_memory_read(const struct hw_cu_array *a, uint64_t from, uint64_t size_B, uint8_t *out, uint64_t *va_out)
 {
-    const struct petrel_code *c = &a->code_info;
-
-    for (uint64_t done = 0, n; done < c->tls_file_B; done += n) {
+    for (uint64_t done = 0, n; done < size_B; done += n) {
         struct hw_xlat x;
-        uint64_t va = *va_out = c->tls_va + done;
+        uint64_t va = *va_out = from + done;
         uint32_t fault = va < PETREL_VA_USER_END ? a->config.translate(a->config.translate_priv, a->root, va, PETREL_ACCESS_READ, &x) : PETREL_FAULT_PAGE;
 
         if (!fault && !(x.rights & PETREL_PTE_READ))
@@ -25,8 +22,8 @@ static uint32_t read_template(struct hw_cu_array *a, uint64_t *va_out)
         if (fault)
             return fault;
         n = x.page_va + x.page_B - va;
-        n = n < c->tls_file_B - done ? n : c->tls_file_B - done;
-        memcpy(a->tls + done, x.host + (va - x.page_va), n);
+        n = n < size_B - done ? n : size_B - done;
+        memcpy(out + done, x.host + (va - x.page_va), n);
     }
     return 0;
 }
@@ -43,7 +40,7 @@ bool cu_tls_load(struct hw_cu_array *a, struct hw_cu_fault *fault_out)
     if (c->tls_B && (a->tls_block_B > a->config.private_B / 2 || !a->config.scratch))
         fault = PETREL_FAULT_RESOURCES;
     else
-        fault = read_template(a, &va);
+        fault = cu_memory_read(a, c->tls_va, c->tls_file_B, a->tls, &va);
     if (fault)
         *fault_out = (struct hw_cu_fault){ .fault = fault, .va = va, .pc = a->d.entry_va, .info = PETREL_FAULT_INFO(PETREL_ACCESS_READ, 0, 0, 0) };
     return !fault;

@@ -20,4 +20,22 @@ struct petrel_kernel_meta {
 };
 _Static_assert(sizeof(struct petrel_kernel_meta) == 88, "code object layout is frozen");
 
+/*
+ * Optional: where the lanes that a branch parts meet again, for code about which its writer knows more than the device can see. A section
+ * of ELF notes (SHT_NOTE, SHF_ALLOC, in a readable segment, at most PETREL_NOTES_MAX_B), one behind the other as a linker leaves
+ * them: name PETREL_NOTE_NAME, type PETREL_NOTE_CONVERGE, description an array of struct petrel_meet. Other types are passed over. What
+ * it says is a hint: wrong ones cost time, never a result. docs/isa.md has the rules and an example.
+ */
+#define PETREL_NOTE_SECTION ".note.petrel.converge"
+#define PETREL_NOTE_NAME "Petrel"   /* with its NUL */
+#define PETREL_NOTE_CONVERGE 1u
+/* Each is the distance from the field itself to an instruction: `.word branch - .` needs no relocation at load. */
+struct petrel_meet {
+    int32_t branch;         /* a conditional branch, or a jump through a register */
+    int32_t meet;           /* or PETREL_MEET_* */
+};
+#define PETREL_MEET_RETURN 0 /* at the function's return */
+#define PETREL_MEET_NONE 1   /* nowhere: lowest address first */
+_Static_assert(sizeof(struct petrel_meet) == 8, "code object layout is frozen");
+
 #endif

@@ -51,17 +51,24 @@ struct petrel_dispatch {
 } __attribute__((packed));
 _Static_assert(sizeof(struct petrel_dispatch) == 64, "dispatch layout is frozen");
 
-/* After the header of CODE; 16 dwords. Thread-local storage: each lane gets a block at the top of its private window, tp points to it. */
+/*
+ * After the header of CODE; 16 dwords. Thread-local storage: each lane gets a block at the top of its private window, tp points to it.
+ * Notes: the section PETREL_NOTE_SECTION of the code object, where it was loaded; read when a dispatch begins.
+ */
 struct petrel_code {
     uint64_t tls_va;        /* template: what the blocks begin with ... */
     uint64_t tls_file_B;    /* ... and its size; zeros follow */
     uint64_t tls_B;         /* of a lane's variables, at most PETREL_TLS_MAX_B; 0: no thread-local storage */
     uint64_t tls_align;     /* a power of two, at most PETREL_TLS_ALIGN_MAX */
-    uint64_t reserved[4];   /* 0 */
+    uint64_t notes_va;      /* a multiple of 4 */
+    uint64_t notes_B;       /* at most PETREL_NOTES_MAX_B; 0: no notes */
+    uint64_t reserved[2];   /* 0 */
 } __attribute__((packed));
-_Static_assert(sizeof(struct petrel_code) == 64, "code layout is frozen");
+_Static_assert(sizeof(struct petrel_code) == 64 && __builtin_offsetof(struct petrel_code, notes_va) == 32 &&
+               __builtin_offsetof(struct petrel_code, reserved) == 48, "code layout is frozen");
 #define PETREL_TLS_MAX_B 16384u
 #define PETREL_TLS_ALIGN_MAX 4096u
+#define PETREL_NOTES_MAX_B 65536u
 
 /** What a lane's block takes of its private window, of which it may be half: tls_B in whole units of the alignment, 16 at least. */
 static inline uint64_t petrel_tls_block_B(const struct petrel_code *code)

@@ -158,6 +158,42 @@ static void thread_locals_too_wide(void **state)
     assert_ok(umdStreamSynchronize(f->stream, UMD_TIMEOUT_INFINITE)); /* and the context is as good as before */
 }
 
+/* Lanes meet where the module's note says, and where a note lies they do their work all the same; a damaged one is refused. */
+static void notes(void **state)
+{
+    struct fx *f = *state;
+    struct { uint32_t instructions, which; } got[32];
+    const umdDevicePtr out = fx_alloc(f, sizeof(got));
+    umdLaunchDesc d = { .size_B = sizeof(d), .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }, .args = &out, .args_B = sizeof(out) };
+    umdModule mod;
+    umdKernel together, apart;
+
+    assert_ok(umdModuleLoadFile(f->ctx, getenv("PETREL_TEST_NOTE_KERNELS"), &mod));
+    assert_ok(umdModuleGetKernel(mod, "together", &together));
+    assert_ok(umdModuleGetKernel(mod, "apart", &apart));
+    for (int round = 0; round < 3; round++) {
+        assert_ok(umdLaunchKernel(f->stream, round == 1 ? apart : together, &d));
+        assert_ok(umdMemcpyDtoH(f->stream, got, out, sizeof(got)));
+        for (uint32_t i = 0; i < 32; i++) {
+            assert_int_equal(got[i].which, 10 + i % 4);
+            if (round != 1) /* all together, behind nine instructions and four cases of two */
+                assert_int_equal(got[i].instructions, 9 + 4 * 2);
+        }
+        assert_ok(fx_launch(f->stream, fx_kernel(f, "by_table"), &(struct fx_args){ out, 0, 1, 32 }, 1));
+    }
+    assert_ok(umdModuleUnload(mod));
+    assert_ok(umdMemFree(f->ctx, out));
+    static uint8_t image[65536];
+    FILE *file = fopen(getenv("PETREL_TEST_NOTE_KERNELS"), "rb");
+    const size_t n = file ? fread(image, 1, sizeof(image), file) : 0;
+    uint8_t *name = memmem(image, n, "Petrel\0", 8);
+
+    assert_non_null(name);
+    fclose(file);
+    name[0] = 'p';
+    assert_fails(umdModuleLoad(f->ctx, image, n, &mod), UMD_ERR_MODULE_FORMAT, "reason=\"convergence note\"");
+}
+
 static void launch_arguments(void **state)
 {
     struct fx *f = *state;
@@ -460,6 +496,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(launch_works, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(thread_locals, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(thread_locals_too_wide, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(notes, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(launch_arguments, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(copies, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(copy_arguments, fx_setup, fx_teardown),

@@ -20,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)umd_code_segment(data, size, c.kernels_at, &start, &size_B);
         if (c.tls_B && (c.tls_file_B > c.tls_B || c.tls_at > c.size_B || c.tls_file_B > c.size_B - c.tls_at))
             __builtin_trap();
+        if (c.notes_B > PETREL_NOTES_MAX_B || c.notes_at % 4 || c.notes_at > c.size_B || c.notes_B > c.size_B - c.notes_at)
+            __builtin_trap();
         umd_code_free(&c);
     }
     if (st < 0 && !umd_record_export(&d))

@@ -55,6 +55,13 @@ bool sim_fill(struct sim *s, uint64_t va, const void *bytes, uint64_t size_B, st
     return true;
 }
 
+/* As the command processor checks them: all of it is there. */
+void sim_set_notes(struct sim *s, uint64_t va, uint64_t size_B)
+{
+    if (va % 4 || !size_B || size_B > PETREL_NOTES_MAX_B || !sim_host(s, 0, va, size_B))
+        __builtin_trap();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sim s = { .count = 0 };

@@ -10,6 +10,8 @@
 #include <libelf.h>
 #include <string.h>
 
+#include <hw/petrel_codeobj.h>
+
 #include "sim.h"
 #include "umd-tool.h"
 
@@ -232,10 +234,34 @@ static void find_code(const struct layout *l, struct sim_program *out)
     }
 }
 
+/* What the program says about where lanes meet; the units look at each note themselves. */
+static bool take_notes(struct sim *s, const struct layout *l, struct sim_error *error_out)
+{
+    size_t names;
+    bool found = false;
+
+    if (elf_getshdrstrndx(l->elf, &names))
+        return true; /* a program may have no sections */
+    for (Elf_Scn *scn = elf_nextscn(l->elf, NULL); scn; scn = elf_nextscn(l->elf, scn)) {
+        GElf_Shdr sh;
+        const char *name = gelf_getshdr(scn, &sh) ? elf_strptr(l->elf, names, sh.sh_name) : NULL;
+
+        if (!name || strcmp(name, PETREL_NOTE_SECTION) != 0 || !sh.sh_size)
+            continue;
+        if (found || sh.sh_type != SHT_NOTE || !(sh.sh_flags & SHF_ALLOC) || sh.sh_size > PETREL_NOTES_MAX_B || sh.sh_addr % 4 ||
+            !sim_host(s, 0, sh.sh_addr, sh.sh_size))
+            return BAD("its section " PETREL_NOTE_SECTION " at 0x%" PRIx64 " with %" PRIu64 " bytes cannot be used: there must be one, of notes, loaded, of at most"
+                       " %u bytes", (uint64_t)sh.sh_addr, (uint64_t)sh.sh_size, PETREL_NOTES_MAX_B);
+        sim_set_notes(s, sh.sh_addr, sh.sh_size);
+        found = true;
+    }
+    return true;
+}
+
 static bool load(struct sim *s, struct layout *l, uint64_t ram_B, struct sim_program *out, struct sim_error *error_out)
 {
     if (!check_header(l, error_out) || !read_segments(l, error_out) || !check_memory(s, l, error_out) || !map_memory(s, l, ram_B, out, error_out) ||
-        !fill(s, l, error_out) || (l->head.e_type == ET_DYN && !relocate(s, l, error_out)))
+        !fill(s, l, error_out) || (l->head.e_type == ET_DYN && !relocate(s, l, error_out)) || !take_notes(s, l, error_out))
         return false;
     find_code(l, out);
     return true;

@@ -245,6 +245,13 @@ void sim_set_stack(struct sim *s, uint64_t stack_va)
     hw_cu_set_stack(s->cus, stack_va);
 }
 
+void sim_set_notes(struct sim *s, uint64_t va, uint64_t size_B)
+{
+    const struct petrel_code code = { .notes_va = va, .notes_B = size_B };
+
+    hw_cu_set_code(s->cus, &code);
+}
+
 bool sim_start(struct sim *s, const struct petrel_dispatch *d, struct hw_cu_fault *fault_out)
 {
     return hw_cu_start(s->cus, d, 1, NULL, fault_out);

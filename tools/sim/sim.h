@@ -63,7 +63,7 @@ struct sim_program {
 };
 /**
  * Maps and fills the segments of a statically linked RV64 file at the addresses that it says, at least ram_B of memory from the first
- * on, and a stack above. Relative relocations are applied as for base 0.
+ * on, and a stack above. Relative relocations are applied as for base 0; the file's convergence notes are used.
  */
 bool sim_load(struct sim *s, const uint8_t *image, size_t size_B, uint64_t ram_B, struct sim_program *program_out, struct sim_error *error_out);
 
@@ -78,6 +78,9 @@ void sim_counters(const struct sim *s, struct hw_cu_counters *counters_out);
 void sim_set_first(struct sim *s, uint32_t item);
 /** sp of launches from now on; 0: the top of a lane's private memory. */
 void sim_set_stack(struct sim *s, uint64_t stack_va);
+
+/** Notes about where lanes meet (petrel_codeobj.h) of launches from now on, in mapped memory; sim_load calls it. */
+void sim_set_notes(struct sim *s, uint64_t va, uint64_t size_B);
 
 /** Text of an instruction at pc, of 16 bits where bits 1:0 are not 3. */
 void sim_disasm(uint32_t bits, uint64_t pc, char *out, size_t out_B);

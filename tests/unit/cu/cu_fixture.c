@@ -187,7 +187,12 @@ void fixture_load(struct cu_fixture *f, const char *path)
         if (ph[i].p_type == PT_DYNAMIC)
             relocate(f, (const Elf64_Dyn *)(image + ph[i].p_offset));
     f->kernel_count = 0;
+    f->notes_B = 0;
     for (unsigned i = 0; i < e->e_shnum; i++) {
+        if (!strcmp(names + sh[i].sh_name, PETREL_NOTE_SECTION)) {
+            f->notes_va = FLAT_CODE_VA + sh[i].sh_addr;
+            f->notes_B = sh[i].sh_size;
+        }
         if (strcmp(names + sh[i].sh_name, PETREL_KERNEL_META_SECTION))
             continue;
         f->kernels_va = sh[i].sh_addr;

@@ -27,6 +27,7 @@ struct cu_fixture {
     uint64_t code_B;         /* of what is loaded */
     uint64_t kernels_va;     /* array of petrel_kernel_meta */
     uint32_t kernel_count;
+    uint64_t notes_va, notes_B; /* section of convergence notes, which no run is told of; 0 bytes: none */
     uint32_t page_B;         /* what translate answers with */
     bool code_writable;
 };

@@ -9,11 +9,14 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <elf.h>
+#include <hw/petrel_codeobj.h>
 
 #include "cu_fixture.h"
 #include "random_flow.h"
 
 enum { LANES = 32, PROGRAMS = 120, CODE_MAX_B = 1 << 17 };
+#define NOTE_VA (FLAT_DATA_VA + (1 << 20))
 
 static const struct { const char *name; bool base, functional; uint64_t slice; } ways[] = {
     { "best handlers, timed", false, false, 0 },
@@ -163,6 +166,62 @@ static void as_each_lane_alone(void **state)
     assert_true((indirect > 0 && votes > 0) || programs < 20);
 }
 
+/* Random places, in the code and a little beyond; half of them are said of what a branch may be. */
+static void put_notes(struct rng *r, struct cu_fixture *f)
+{
+    enum { PAIRS = 400 };
+    struct { Elf64_Nhdr head; char name[8]; struct petrel_meet pairs[PAIRS]; } *n = fixture_host(f, NOTE_VA);
+    const struct petrel_code told = { .notes_va = NOTE_VA, .notes_B = sizeof(*n) };
+    const int64_t first = NOTE_VA + offsetof(typeof(*n), pairs);
+
+    n->head = (Elf64_Nhdr){ .n_namesz = sizeof(PETREL_NOTE_NAME), .n_descsz = sizeof(n->pairs), .n_type = PETREL_NOTE_CONVERGE };
+    memcpy(n->name, PETREL_NOTE_NAME, sizeof(PETREL_NOTE_NAME));
+    for (int64_t i = 0; i < PAIRS; i++) {
+        const int64_t branch = (int64_t)code.va + 2 * (int64_t)rng_below(r, (uint32_t)code.size_B / 2 + 16);
+        const int64_t meet = (int64_t)code.va + 2 * (int64_t)rng_below(r, (uint32_t)code.size_B / 2 + 16);
+
+        n->pairs[i] = (struct petrel_meet){ (int32_t)(branch - first - 8 * i), (int32_t)(meet - first - 8 * i - 4) };
+        if (!rng_below(r, 4))
+            n->pairs[i].meet = (int32_t)rng_below(r, 2);
+    }
+    hw_cu_set_code(f->cus, &told);
+}
+
+/* Notes change which lanes are together, and nothing else. */
+static void with_notes_that_lie(void **state)
+{
+    const uint64_t first = number_from("PETREL_SEED", 1), programs = number_from("PETREL_PROGRAMS", PROGRAMS);
+    uint64_t changed = 0;
+
+    (void)state;
+    for (uint64_t seed = first; seed < first + programs; seed++) {
+        struct rng r = { .s = seed * 0x9e3779b97f4a7c15ull + 3 };
+        struct flow_program p;
+        uint64_t instructions[WAYS][2];
+
+        code.size_B = 0;
+        p = flow_make(&r, &code);
+        if (p.votes) /* who votes with whom is what notes change */
+            continue;
+        p.indirect_jumps = true; /* lanes need not be together at the end */
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            block_make(&r, blocks[lane]);
+            memset(blocks[lane] + BLOCK_LONG, 0, 8);
+        }
+        for (uint32_t w = 0; w < WAYS; w++) {
+            now = (struct now){ seed, ways[w].name };
+            hw_cu_set_code(fixtures[w].cus, &(struct petrel_code){ 0 });
+            instructions[w][0] = check(&fixtures[w], &p, ways[w].slice, 0, LANES).warp;
+            put_notes(&r, &fixtures[w]);
+            instructions[w][1] = check(&fixtures[w], &p, ways[w].slice, 0, LANES).warp;
+            hw_cu_set_code(fixtures[w].cus, &(struct petrel_code){ 0 });
+            changed += instructions[w][0] != instructions[w][1];
+        }
+    }
+    print_message("%" PRIu64 " of %" PRIu64 " runs took another way by their notes\n", changed, programs * WAYS);
+    assert_true(changed > programs * WAYS / 10 || programs < 20);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -184,7 +243,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_each_lane_alone),
+        cmocka_unit_test(as_each_lane_alone), cmocka_unit_test(with_notes_that_lie),
     };
     return cmocka_run_group_tests_name("cu-property", tests, setup, teardown);
 }

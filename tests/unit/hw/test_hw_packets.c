@@ -192,8 +192,11 @@ static void test_code_shape(void **state)
     static const struct petrel_code shapes[] = {
         { .tls_B = PETREL_TLS_MAX_B + 1 }, { .tls_file_B = 9, .tls_B = 8 }, { .tls_B = 8, .tls_align = 24 },
         { .tls_B = 8, .tls_align = 2 * PETREL_TLS_ALIGN_MAX }, { .tls_va = UINT64_MAX - 3, .tls_file_B = 8, .tls_B = 8 },
-        { .reserved = { 0, 0, 0, 1 } }, { .reserved = { 1 } },
-        { .tls_va = DATA_VA, .tls_file_B = 8, .tls_B = PETREL_TLS_MAX_B, .tls_align = PETREL_TLS_ALIGN_MAX }, /* good */
+        { .reserved = { 0, 1 } }, { .reserved = { 1 } },
+        { .notes_va = DATA_VA, .notes_B = PETREL_NOTES_MAX_B + 1 }, { .notes_va = DATA_VA, .notes_B = UINT64_MAX },
+        { .notes_va = DATA_VA + 2, .notes_B = 8 }, { .notes_va = 1 }, { .notes_va = UINT64_MAX - 3, .notes_B = 8 },
+        { .tls_va = DATA_VA, .tls_file_B = 8, .tls_B = PETREL_TLS_MAX_B, .tls_align = PETREL_TLS_ALIGN_MAX,
+          .notes_va = DATA_VA, .notes_B = PETREL_NOTES_MAX_B }, /* good */
     };
     const size_t count = sizeof(shapes) / sizeof(shapes[0]);
     for (size_t i = 0; i < count; i++) {

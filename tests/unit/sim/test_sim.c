@@ -344,6 +344,57 @@ static void registers_for_all_lanes(void **state)
     end();
 }
 
+/* ---- Notes about where lanes meet ---- */
+
+static Elf64_Shdr *note_section(void)
+{
+    FILE *f = fopen(NOTE_KERNELS, "rb");
+
+    assert_non_null(f);
+    image = calloc(1, MIB);
+    image_B = fread(image, 1, MIB, f);
+    fclose(f);
+    Elf64_Shdr *sh = (Elf64_Shdr *)(image + ((const Elf64_Ehdr *)image)->e_shoff);
+    while (sh->sh_type != SHT_NOTE || sh->sh_size != 2 * 28)
+        sh++;
+    return sh;
+}
+
+/* As hw-run and umd-bench have them: the loader finds the section, and lanes come by behind the switch when all have (note_kernels.S). */
+static void notes_are_used(void **state)
+{
+    const struct { uint32_t type; uint64_t flags, size_B, up_B; } bad[] = {
+        { SHT_PROGBITS, SHF_ALLOC, 56, 0 }, { SHT_NOTE, 0, 56, 0 }, { SHT_NOTE, SHF_ALLOC, PETREL_NOTES_MAX_B + 4, 0 }, { SHT_NOTE, SHF_ALLOC, 56, 2 },
+        { SHT_NOTE, SHF_ALLOC, 56, SIM_VA_END }, { SHT_NOTE, SHF_ALLOC, 56, 0ull - 4096 },
+    };
+    struct hw_cu_fault fault;
+    uint64_t entry = 0, args = 64 * MIB;
+
+    (void)state;
+    (void)note_section();
+    assert_true(load((struct sim_config){ .lanes = 32 }, 0));
+    struct sim_symbols *symbols = sim_symbols_open(image, image_B);
+    assert_true(sim_symbol(symbols, "together", &entry));
+    sim_symbols_close(symbols);
+    assert_true(sim_map(sim, args, 4096, &error));
+    *(uint64_t *)sim_host(sim, 0, args, 8) = args + 8;
+    const struct petrel_dispatch d = { .entry_va = entry, .args_va = args, .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }, .code_va = entry & ~4095ull, .code_B = 4096 };
+    assert_true(sim_start(sim, &d, &fault));
+    assert_int_equal(sim_run(sim, UINT64_MAX, &fault), SIM_DONE);
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(word(0, args + 8 + 8 * i), (10ull + i % 4) << 32 | 17);
+    end();
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        Elf64_Shdr *sh = note_section();
+
+        sh->sh_type = bad[i].type;
+        sh->sh_flags = bad[i].flags;
+        sh->sh_size = bad[i].size_B;
+        sh->sh_addr += bad[i].up_B;
+        refused("its section .note.petrel.converge");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +407,7 @@ int main(void)
         cmocka_unit_test(images_of_two_ranges),
         cmocka_unit_test(copies_cost_nothing),
         cmocka_unit_test(registers_for_all_lanes),
+        cmocka_unit_test(notes_are_used),
     };
 
     return cmocka_run_group_tests_name("sim", tests, NULL, NULL);

@@ -18,6 +18,9 @@ static uint8_t *image;
 static size_t image_B;
 static uint8_t *tls_image;          /* one with thread-local storage */
 static size_t tls_image_B;
+static uint8_t *note_image;         /* one with convergence notes */
+static size_t note_image_B;
+enum { ROOM_B = 2 * PETREL_NOTES_MAX_B };
 
 static uint8_t *load_file(const char *path, size_t *size_out)
 {
@@ -204,18 +207,134 @@ static void thread_local_storage(void **state)
     free(copy);
 }
 
+/* The section header of a name in the image, and where it lies in the file. */
+static Elf64_Shdr section(const uint8_t *bytes, const char *name, size_t *at_out)
+{
+    Elf64_Ehdr e;
+    Elf64_Shdr sh, names;
+
+    memcpy(&e, bytes, sizeof(e));
+    memcpy(&names, bytes + e.e_shoff + e.e_shstrndx * sizeof(sh), sizeof(names));
+    for (uint32_t i = 0; i < e.e_shnum; i++) {
+        *at_out = e.e_shoff + i * sizeof(sh);
+        memcpy(&sh, bytes + *at_out, sizeof(sh));
+        if (!strcmp((const char *)bytes + names.sh_offset + sh.sh_name, name))
+            return sh;
+    }
+    fail_msg("no section %s", name);
+    return sh;
+}
+
+static void refused_for(const uint8_t *bytes, const char *why)
+{
+    struct umd_code c;
+    umdErrorDetail d;
+
+    assert_int_equal(umd_code_parse(bytes, note_image_B, &c), UMD_ERR_MODULE_FORMAT);
+    assert_true(umd_record_export(&d));
+    if (!strstr(d.figures, "reason=\"convergence note\"") || !strstr(d.figures, why))
+        fail_msg("\"%s\" does not say \"%s\"", d.figures, why);
+}
+
+/* Sections of notes that are none, or lie where the device could not read them. */
+static void note_sections(void **state)
+{
+    uint8_t *copy = malloc(note_image_B);
+    size_t at, text_at;
+    const Elf64_Shdr good_one = section(note_image, PETREL_NOTE_SECTION, &at), text = section(note_image, ".text", &text_at);
+    const struct { Elf64_Shdr sh; const char *why; } bad[] = {
+#define BAD(field_, value_, why_) { ({ Elf64_Shdr s_ = good_one; s_.field_ = (value_); s_; }), why_ }
+        BAD(sh_type, SHT_PROGBITS, "no section of notes"), BAD(sh_type, SHT_NOBITS, "no section of notes"), BAD(sh_flags, 0, "it is not loaded"),
+        BAD(sh_size, PETREL_NOTES_MAX_B + 4, "too large"), BAD(sh_addr, good_one.sh_addr + 2, "not aligned"),
+        BAD(sh_addr, UINT64_MAX - 3, "not in readable memory"), BAD(sh_addr, 1ull << 40, "not in readable memory"),
+        BAD(sh_size, PETREL_NOTES_MAX_B, "not in readable memory"), BAD(sh_size, good_one.sh_size - 1, "a note reaches beyond its end"),
+        BAD(sh_size, 11, "it ends within a header"), BAD(sh_size, 12, "a note reaches beyond its end"), BAD(sh_addr, text.sh_addr, "a note"),
+#undef BAD
+    };
+    struct umd_code c;
+
+    (void)state;
+    assert_int_equal(umd_code_parse(note_image, note_image_B, &c), UMD_SUCCESS);
+    assert_int_equal(c.notes_at, good_one.sh_addr);
+    assert_int_equal(c.notes_B, good_one.sh_size);
+    assert_int_equal(c.tls_B, 0);
+    umd_code_free(&c);
+    assert_int_equal(umd_code_parse(image, image_B, &c), UMD_SUCCESS);
+    assert_int_equal(c.notes_B, 0);
+    umd_code_free(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        memcpy(copy, note_image, note_image_B);
+        memcpy(copy + at, &bad[i].sh, sizeof(good_one));
+        refused_for(copy, bad[i].why);
+    }
+    memcpy(copy, note_image, note_image_B);
+    memcpy(copy + text_at, &good_one, sizeof(good_one)); /* .text has become a section of that name, too */
+    refused_for(copy, "a second section");
+    for (uint64_t size_B = 1; size_B < good_one.sh_size; size_B++) { /* cut: between two notes it is good */
+        Elf64_Shdr cut = good_one;
+
+        cut.sh_size = size_B;
+        memcpy(copy, note_image, note_image_B);
+        memcpy(copy + at, &cut, sizeof(cut));
+        if (size_B == good_one.sh_size / 2)
+            assert_int_equal(parse(copy, note_image_B), UMD_SUCCESS);
+        else
+            refused_for(copy, "convergence note");
+    }
+    free(copy);
+}
+
+/* Every field of a note, and every bit of its head and name. Where a pair leads is the device's matter. */
+static void note_records(void **state)
+{
+    static const struct { Elf64_Nhdr head; const char *why; } bad[] = {
+        { { 7, 7, 1 }, "" }, { { 7, UINT32_MAX, 1 }, "a note reaches beyond its end" }, { { 7, 0xfffffffc, 1 }, "a note reaches beyond its end" },
+        { { UINT32_MAX, 8, 1 }, "a note reaches beyond its end" }, { { 0xfffffff8, 8, 1 }, "a note reaches beyond its end" },
+        { { 6, 8, 1 }, "a note of another name" }, { { 8, 8, 1 }, "a note of another name" }, { { 0, 8, 1 }, "a note of another name" },
+        { { 7, 4, 1 }, "" }, { { 7, 12, 1 }, "half a pair" }, { { 7, 60, 1 }, "a note reaches beyond its end" }, { { 7, 36, 1 }, "half a pair" },
+    };
+    uint8_t *copy = malloc(note_image_B);
+    size_t at;
+    const Elf64_Shdr sh = section(note_image, PETREL_NOTE_SECTION, &at);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        memcpy(copy, note_image, note_image_B);
+        memcpy(copy + sh.sh_offset, &bad[i].head, sizeof(bad[i].head));
+        refused_for(copy, bad[i].why);
+    }
+    for (size_t bit = 0; bit < 8 * sh.sh_size / 2; bit++) {
+        memcpy(copy, note_image, note_image_B);
+        copy[sh.sh_offset + bit / 8] ^= (uint8_t)(1u << bit % 8);
+        const size_t byte = bit / 8;
+        if ((byte >= 8 && byte < 12) || byte == 19 || byte >= 20) /* another type is passed over; the name's padding; the pair */
+            assert_int_equal(parse(copy, note_image_B), UMD_SUCCESS);
+        else
+            refused_for(copy, "");
+    }
+    free(copy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good), cmocka_unit_test(truncated), cmocka_unit_test(flipped), cmocka_unit_test(headers), cmocka_unit_test(relocations),
-        cmocka_unit_test(thread_local_storage),
+        cmocka_unit_test(thread_local_storage), cmocka_unit_test(note_sections), cmocka_unit_test(note_records),
     };
-    if (argc < 3)
+    if (argc < 4)
         return 1;
     image = load_file(argv[1], &image_B);
     tls_image = load_file(argv[2], &tls_image_B);
+    uint8_t *file = load_file(argv[3], &note_image_B);
+    note_image = calloc(1, note_image_B + ROOM_B); /* a section may be said to be larger than it is */
+    if (!note_image)
+        return 1;
+    memcpy(note_image, file, note_image_B);
+    note_image_B += ROOM_B;
+    free(file);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(image);
     free(tls_image);
+    free(note_image);
     return failed;
 }
