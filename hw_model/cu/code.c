@@ -109,17 +109,19 @@ struct cu_region *cu_region_get(struct hw_cu_array *a, uint64_t root, uint64_t a
 {
     struct cu_region *rg = region_find(a, root, at);
     uint64_t end = va + ((size_B + 1) & ~1ull), uops_B;
+    struct cu_uop *first;
 
     if (rg)
         return rg;
     clip(a, root, at, &va, &end);
     assert(at >= va && at < end);
-    uops_B = ((end - va) / 2 + CU_BEHIND_END) * sizeof(struct cu_uop);
+    uops_B = (CU_BEFORE_BEGIN + (end - va) / 2 + CU_BEHIND_END) * sizeof(struct cu_uop);
     rg = region_alloc(a, uops_B + UOP_ALIGN + touched_words(va, end - va) * sizeof(uint64_t));
     if (!rg)
         return NULL;
-    rg->uops = (struct cu_uop *)(((uintptr_t)rg->uops_mem + UOP_ALIGN - 1) & ~(uintptr_t)(UOP_ALIGN - 1));
-    rg->touched = (uint64_t *)((uint8_t *)rg->uops + uops_B);
+    first = (struct cu_uop *)(((uintptr_t)rg->uops_mem + UOP_ALIGN - 1) & ~(uintptr_t)(UOP_ALIGN - 1));
+    rg->uops = first + CU_BEFORE_BEGIN;
+    rg->touched = (uint64_t *)((uint8_t *)first + uops_B);
     rg->root = root;
     rg->va = va;
     rg->size_B = end - va;
@@ -232,6 +234,7 @@ static bool renew(struct hw_cu_array *a, struct cu_region *rg, uint64_t begin, u
         const uint16_t kept = u->flags & (CU_UOP_JOIN | CU_UOP_ENTRY);
         uop_forget(u);
         u->flags = kept;
+        cu_uop_bind(a, u);
         any = true;
     }
     return any;
@@ -285,14 +288,6 @@ bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *
     uint64_t fault_va;
 
     return u < rg->uops + rg->size_B / 2 && !prepare(a, rg, u, &fault_va);
-}
-
-void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u)
-{
-    if (!(u->flags & CU_UOP_DECODED))
-        return;
-    for (unsigned part = 0; part < 2; part++)
-        u->fn[part] = u->flags & (CU_UOP_JOIN | CU_UOP_MERGE) ? cu_handle_join : a->handlers[u->op][part];
 }
 
 const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u)

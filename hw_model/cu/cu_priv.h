@@ -6,6 +6,7 @@
 #include <hw/petrel_pte.h>
 
 #include "cu.h"
+#include "fuse.h"
 #include "insn.h"
 #include "sys.h"
 
@@ -98,10 +99,12 @@ struct cu_node_chunk { struct cu_node_chunk *next; struct cu_node node[CU_NODE_C
 
 /* An instruction of four bytes may begin in the last halfword; what follows it lies one further. */
 #define CU_BEHIND_END 2u
+/* Nothing stands before the begin, and who looks at what two halfwords before an instruction sees that. */
+#define CU_BEFORE_BEGIN (2u * (CU_FUSED_MAX - 1u))
 struct cu_region {
     struct cu_region *next;
     uint64_t root, va, size_B;
-    struct cu_uop *uops;     /**< one per halfword, and CU_BEHIND_END behind the end */
+    struct cu_uop *uops;     /**< one per halfword, CU_BEFORE_BEGIN before and CU_BEHIND_END behind */
     uint64_t *touched;       /**< a bit for each page of 4 KiB that has decoded micro-ops or entries; in uops_mem */
     void *uops_mem;
 };
@@ -262,6 +265,7 @@ struct hw_cu_array {
 /* exec_base*.c, exec_avx512*.c: what is compiled for a host. handlers: by enum cu_op, with CU_OP_ILLEGAL last. */
 struct cu_exec {
     cu_handler handlers[CU_OP_COUNT + 1][2];
+    cu_handler fused[CU_FUSED_COUNT]; /**< by enum cu_fused, of full warps; not with timing */
     void (*warp_start)(struct cu_warp *w, struct cu_group *g, uint32_t index, uint32_t lanes, uint64_t now);
 };
 /* Without and with timing: what does not time looks at no tags. */
@@ -282,9 +286,11 @@ void cu_region_touch(struct cu_region *rg, uint64_t index);
 bool cu_region_next_touched(const struct cu_region *rg, uint64_t *begin_io, uint64_t *end_out);
 /** Decodes the micro-op in place unless it is. Value: false when the code could not be read. */
 bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *u);
-void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u);
 const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u);
 const struct cu_uop *cu_handle_join(struct cu_warp *w, const struct cu_uop *u);
+/* fuse.c */
+/** Gives a micro-op its handlers, by itself and where it now runs, or does not run any more, as one with others. Whenever it or its flags changed. */
+void cu_uop_bind(const struct hw_cu_array *a, struct cu_uop *u);
 /* converge.c */
 /** All functions of a region that have been analysed, once more: its code has changed. */
 void cu_converge_region(struct hw_cu_array *a, struct cu_region *rg);

@@ -115,26 +115,44 @@ INLINE void store_some(unsigned size_B, uint8_t *p, v8 v, uint32_t lanes)
 
 enum shape { SHAPE_ROW, SHAPE_UNIFORM, SHAPE_ANY };
 
-/* What the first two active lanes look like; all others are then asked for that alone. Base registers: offsets are the same for all. */
-INLINE enum shape suggested_shape(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned size_B, bool partial)
-{
-    uint32_t others = partial ? w->mask & (w->mask - 1) : 0;
-    unsigned second = partial ? others ? cu_first_lane(others) : first : 1;
-    uint64_t distance = x->u[second] - x->u[first];
+/* A base register: all lanes', and by themselves those of the first two active lanes, which tell what to ask of all. */
+struct base {
+    v8 v[4];
+    uint64_t va[2];
+    unsigned lane[2];
+};
 
-    if (LIKELY(distance == (uint64_t)(second - first) * size_B)) /* one lane alone is a row */
+INLINE struct base base_of(const struct cu_warp *w, unsigned rs1, bool partial)
+{
+    const union cu_xreg *x = &w->x[rs1];
+    const uint32_t others = partial ? w->mask & (w->mask - 1) : 0;
+    struct base b = { .v = { x->v[0], x->v[1], x->v[2], x->v[3] } };
+
+    b.lane[0] = partial ? cu_first_lane(w->mask) : 0;
+    b.lane[1] = partial ? others ? cu_first_lane(others) : b.lane[0] : 1;
+    b.va[0] = x->u[b.lane[0]];
+    b.va[1] = x->u[b.lane[1]];
+    return b;
+}
+
+/* Without the offset, which is the same for all. */
+INLINE enum shape suggested_shape(const struct base *b, unsigned size_B)
+{
+    const uint64_t distance = b->va[1] - b->va[0];
+
+    if (LIKELY(distance == (uint64_t)(b->lane[1] - b->lane[0]) * size_B)) /* one lane alone is a row */
         return SHAPE_ROW;
     return distance ? SHAPE_ANY : SHAPE_UNIFORM;
 }
 
 /* Do all active lanes lie step_B behind the one before? */
-INLINE bool is_row(const struct cu_warp *w, const union cu_xreg *x, unsigned first, unsigned step_B, bool partial)
+INLINE bool is_row(const struct cu_warp *w, const struct base *b, unsigned step_B, bool partial)
 {
-    const v8 start = splat((int64_t)(x->u[first] - (uint64_t)first * step_B));
+    const v8 start = splat((int64_t)(b->va[0] - (uint64_t)b->lane[0] * step_B));
     v8 off = { 0 };
 
     EACH_V8(k) {
-        v8 d = x->v[k] ^ plus(start, lane_numbers(k) * step_B);
+        v8 d = b->v[k] ^ plus(start, lane_numbers(k) * step_B);
 
         off |= partial ? d & w->m64[k] : d;
     }
@@ -173,17 +191,16 @@ struct place {
 };
 
 /* Of what is suggested to be `shape`. */
-INLINE struct place place_of(const struct cu_warp *w, const struct cu_uop *u, unsigned first, unsigned size_B, enum shape shape, bool partial, bool write)
+INLINE struct place place_of(const struct cu_warp *w, const struct base *b, int64_t offset, unsigned size_B, enum shape shape, bool partial, bool write)
 {
-    const union cu_xreg *x = &w->x[u->rs1];
-    struct place p = { .va = x->u[first] + (uint64_t)u->imm, .span_B = size_B };
+    struct place p = { .va = b->va[0] + (uint64_t)offset, .span_B = size_B };
 
-    if (UNLIKELY(!is_row(w, x, first, shape == SHAPE_ROW ? size_B : 0, partial)))
+    if (UNLIKELY(!is_row(w, b, shape == SHAPE_ROW ? size_B : 0, partial)))
         return p;
     if (shape == SHAPE_ROW)
-        p.span_B = partial ? (uint64_t)(last_lane(w->mask) - first + 1) * size_B : CU_LANES * size_B;
+        p.span_B = partial ? (uint64_t)(last_lane(w->mask) - b->lane[0] + 1) * size_B : CU_LANES * size_B;
     p.host = near_host(w, p.va, p.span_B, write ? PETREL_PTE_WRITE : PETREL_PTE_READ, &p.system);
-    p.row = p.host - (uint64_t)first * size_B;
+    p.row = p.host - (uint64_t)b->lane[0] * size_B;
     return p;
 }
 
@@ -215,14 +232,14 @@ INLINE void load_row(const struct cu_warp *w, unsigned op, union cu_xreg *d, con
         d->v[k] = partial ? load_some(op, d->v[k], w->mask >> (8 * k), row + k * 8 * access_size(op)) : load_eight(op, row, k);
 }
 
-INLINE const struct cu_uop *load(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+INLINE const struct cu_uop *load_at(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct base *b)
 {
-    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0, rd = u->rd;
-    const enum shape shape = suggested_shape(w, &w->x[u->rs1], first, size_B, partial);
+    const unsigned size_B = access_size(op), rd = u->rd;
+    const enum shape shape = suggested_shape(b, size_B);
     struct place p;
 
     if (LIKELY(shape == SHAPE_ROW) && (CU_EXEC_AVX512 || !partial)) {
-        p = place_of(w, u, first, size_B, SHAPE_ROW, partial, false);
+        p = place_of(w, b, u->imm, size_B, SHAPE_ROW, partial, false);
         if (UNLIKELY(!p.host))
             return load_rest(w, u);
         if (!partial)
@@ -231,7 +248,7 @@ INLINE const struct cu_uop *load(struct cu_warp *w, const struct cu_uop *u, unsi
         return loaded(w, u, &p);
     }
     if (shape == SHAPE_UNIFORM) {
-        p = place_of(w, u, first, size_B, SHAPE_UNIFORM, partial, false);
+        p = place_of(w, b, u->imm, size_B, SHAPE_UNIFORM, partial, false);
         if (UNLIKELY(!p.host))
             return load_rest(w, u);
         const v8 v = splat(load_one(op, p.host));
@@ -241,6 +258,13 @@ INLINE const struct cu_uop *load(struct cu_warp *w, const struct cu_uop *u, unsi
         return loaded(w, u, &p);
     }
     return load_rest(w, u);
+}
+
+INLINE const struct cu_uop *load(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const struct base b = base_of(w, u->rs1, partial);
+
+    return load_at(w, u, op, partial, &b);
 }
 
 /* Singles' and doubles' bits as they lie in memory. */
@@ -269,31 +293,38 @@ INLINE void fload_uniform(struct cu_warp *w, union cu_freg *d, int64_t value, bo
         keep64(w, d, k, (d8)q, partial);
 }
 
-INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+INLINE const struct cu_uop *fload_at(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct base *b)
 {
     const bool single = op == CU_OP_flw;
-    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0, rd = u->rd;
-    const enum shape shape = suggested_shape(w, &w->x[u->rs1], first, size_B, partial);
+    const unsigned size_B = access_size(op), rd = u->rd;
+    const enum shape shape = suggested_shape(b, size_B);
     struct place p;
 
     if (op == CU_OP_flh || shape == SHAPE_ANY || (partial && UNLIKELY((w->f_single >> rd & 1) != single)) ||
         (partial && shape == SHAPE_ROW && !CU_EXEC_AVX512))
         return fload_rest(w, u);
     if (LIKELY(shape == SHAPE_ROW)) {
-        p = place_of(w, u, first, size_B, SHAPE_ROW, partial, false);
+        p = place_of(w, b, u->imm, size_B, SHAPE_ROW, partial, false);
         if (UNLIKELY(!p.host))
             return fload_rest(w, u);
         if (!partial)
             expect_next(p.host, size_B, false);
         fload_row(w, &w->f[rd], p.row, single, partial);
     } else {
-        p = place_of(w, u, first, size_B, SHAPE_UNIFORM, partial, false);
+        p = place_of(w, b, u->imm, size_B, SHAPE_UNIFORM, partial, false);
         if (UNLIKELY(!p.host))
             return fload_rest(w, u);
         fload_uniform(w, &w->f[rd], load_one(op, p.host), single, partial);
     }
     w->f_single = single ? w->f_single | 1u << rd : w->f_single & ~(1u << rd);
     return loaded(w, u, &p);
+}
+
+INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const struct base b = base_of(w, u->rs1, partial);
+
+    return fload_at(w, u, op, partial, &b);
 }
 
 /* Reservations of lr on the bytes end. */
@@ -318,15 +349,15 @@ INLINE const struct cu_uop *stored(struct cu_warp *w, const struct cu_uop *u, co
     return CU_EXEC_TIMED ? store_timed(w, u, p->va, p->span_B, p->system) : next_of(u);
 }
 
-INLINE const struct cu_uop *store(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+INLINE const struct cu_uop *store_at(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct base *b)
 {
-    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0;
+    const unsigned size_B = access_size(op);
     const union cu_xreg *s = &w->x[u->rs2];
     struct place p;
 
-    if ((!CU_EXEC_AVX512 && (partial || size_B < 4)) || suggested_shape(w, &w->x[u->rs1], first, size_B, partial) != SHAPE_ROW)
+    if ((!CU_EXEC_AVX512 && (partial || size_B < 4)) || suggested_shape(b, size_B) != SHAPE_ROW)
         return store_rest(w, u);
-    p = place_of(w, u, first, size_B, SHAPE_ROW, partial, true);
+    p = place_of(w, b, u->imm, size_B, SHAPE_ROW, partial, true);
     if (UNLIKELY(!p.host))
         return store_rest(w, u);
     if (!partial)
@@ -340,17 +371,24 @@ INLINE const struct cu_uop *store(struct cu_warp *w, const struct cu_uop *u, uns
     return stored(w, u, &p);
 }
 
-INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+INLINE const struct cu_uop *store(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const struct base b = base_of(w, u->rs1, partial);
+
+    return store_at(w, u, op, partial, &b);
+}
+
+INLINE const struct cu_uop *fstore_at(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial, const struct base *b)
 {
     const bool single = op == CU_OP_fsw;
-    const unsigned size_B = access_size(op), first = partial ? cu_first_lane(w->mask) : 0, rs2 = u->rs2;
+    const unsigned size_B = access_size(op), rs2 = u->rs2;
     const union cu_freg *s = &w->f[rs2];
     struct place p;
 
     if (op == CU_OP_fsh || (partial && !CU_EXEC_AVX512) || UNLIKELY((w->f_single >> rs2 & 1) != single) ||
-        suggested_shape(w, &w->x[u->rs1], first, size_B, partial) != SHAPE_ROW)
+        suggested_shape(b, size_B) != SHAPE_ROW)
         return fstore_rest(w, u);
-    p = place_of(w, u, first, size_B, SHAPE_ROW, partial, true);
+    p = place_of(w, b, u->imm, size_B, SHAPE_ROW, partial, true);
     if (UNLIKELY(!p.host))
         return fstore_rest(w, u);
     if (!partial) {
@@ -364,6 +402,13 @@ INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, un
         _mm512_mask_storeu_epi64(p.row + 64 * k, (__mmask8)(w->mask >> (8 * k)), (__m512i)s->qv[k]);
 #endif
     return stored(w, u, &p);
+}
+
+INLINE const struct cu_uop *fstore(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)
+{
+    const struct base b = base_of(w, u->rs1, partial);
+
+    return fstore_at(w, u, op, partial, &b);
 }
 
 INLINE const struct cu_uop *amo(struct cu_warp *w, const struct cu_uop *u, unsigned op, bool partial)

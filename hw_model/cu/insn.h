@@ -125,6 +125,7 @@ enum cu_uop_flag {
     CU_UOP_MEMORY = 16,
     CU_UOP_MERGE = 32,    /**< paths may meet here before the place where they must */
     CU_UOP_NO_RETURN = 64, /**< the function that starts here has no way to its return */
+    CU_UOP_FUSED = 128,    /**< runs as one with what follows, where all lanes are active */
 };
 
 /* Where a branch's paths meet again: index of a micro-op, or one of these. */

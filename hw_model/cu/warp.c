@@ -83,7 +83,7 @@ static bool sabotage_step(struct cu_warp *w, const struct cu_uop *u, const struc
     else if (first && a->sabotage.wild && u->flags & CU_UOP_MEMORY && w->mask & 1)
         *next_out = run_wild(w, u);
     else
-        *next_out = u->fn[w->partial](w, u);
+        *next_out = u->flags & CU_UOP_FUSED ? a->handlers[u->op][w->partial](w, u) : u->fn[w->partial](w, u);
     return true;
 }
 

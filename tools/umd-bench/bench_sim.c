@@ -280,19 +280,21 @@ static int peer_kernel(struct bench_sim *b, const struct row *row, uint32_t kern
 /* ---- Rows ---- */
 
 /*
- * The machine's speed drifts, so the kernel and the peer run in turns, a part of the time each, and their times are compared round by round.
+ * The machine's speed drifts, so the kernel and the peer run in turns, a part of the time each, and their times are compared round by round:
+ * in as many rounds as last long enough to be worth the peer's start.
  * peer_io: whether there is one, as far as is known. A row's work is the sum of its kernels'.
  */
-static int measure_rounds(struct bench_sim *b, const struct row *row, uint32_t kernel, double seconds, bool *peer_io, double ours[ROUNDS], double peers[ROUNDS])
+static int measure_rounds(struct bench_sim *b, const struct row *row, uint32_t kernel, double seconds, uint32_t rounds, bool *peer_io,
+                          double ours[ROUNDS], double peers[ROUNDS])
 {
     int status = EXIT_DONE;
 
-    for (uint32_t r = 0; !status && r < ROUNDS; r++) {
+    for (uint32_t r = 0; !status && r < rounds; r++) {
         double s = 0, peer_s = 0;
 
-        status = measure_kernel(b, row, kernel, seconds / ROUNDS, &s);
+        status = measure_kernel(b, row, kernel, seconds / rounds, &s);
         if (!status && *peer_io) {
-            status = peer_kernel(b, row, kernel, seconds / ROUNDS, &peer_s);
+            status = peer_kernel(b, row, kernel, seconds / rounds, &peer_s);
             *peer_io = peer_s > 0;
         }
         ours[r] += s;
@@ -303,6 +305,7 @@ static int measure_rounds(struct bench_sim *b, const struct row *row, uint32_t k
 
 static int measure_row(struct bench_sim *b, const struct row *row, double seconds, bool *peer_io, struct work *work)
 {
+    const uint32_t rounds = seconds < 0.05 ? 1 : ROUNDS;
     double ours[ROUNDS] = { 0 }, peers[ROUNDS] = { 0 }, ratios[ROUNDS];
     int status = EXIT_DONE;
 
@@ -313,12 +316,12 @@ static int measure_row(struct bench_sim *b, const struct row *row, double second
         status = prepare_kernel(b, row, k, &lane_instr);
         work->lane_instr += lane_instr;
         if (!status)
-            status = measure_rounds(b, row, k, seconds / row->count, peer_io, ours, peers);
+            status = measure_rounds(b, row, k, seconds / row->count, rounds, peer_io, ours, peers);
     }
-    for (uint32_t r = 0; r < ROUNDS; r++)
+    for (uint32_t r = 0; r < rounds; r++)
         ratios[r] = peers[r] / ours[r];
-    work->ratio = *peer_io ? median(ratios, ROUNDS) : 0;
-    work->s = median(ours, ROUNDS);
+    work->ratio = *peer_io ? median(ratios, rounds) : 0;
+    work->s = median(ours, rounds);
     return status;
 }
 
