@@ -186,7 +186,7 @@ INLINE uint8_t *near_host(const struct cu_warp *w, uint64_t va, uint64_t span_B,
 struct place {
     uint64_t va, span_B;
     uint8_t *host;  /* NULL: out of line */
-    uint8_t *row;   /* of lane 0, were it active */
+    uint8_t *row;   /* of lane 0, were it active; where there is host */
     bool system;
 };
 
@@ -200,7 +200,8 @@ INLINE struct place place_of(const struct cu_warp *w, const struct base *b, int6
     if (shape == SHAPE_ROW)
         p.span_B = partial ? (uint64_t)(last_lane(w->mask) - b->lane[0] + 1) * size_B : CU_LANES * size_B;
     p.host = near_host(w, p.va, p.span_B, write ? PETREL_PTE_WRITE : PETREL_PTE_READ, &p.system);
-    p.row = p.host - (uint64_t)b->lane[0] * size_B;
+    if (LIKELY(p.host))
+        p.row = p.host - (uint64_t)b->lane[0] * size_B;
     return p;
 }
 
@@ -327,11 +328,16 @@ INLINE const struct cu_uop *fload(struct cu_warp *w, const struct cu_uop *u, uns
     return fload_at(w, u, op, partial, &b);
 }
 
-/* Reservations of lr on the bytes end. */
+/* Reservations of lr on the bytes end, and on no byte between those of active lanes. host: of the first of these. */
 OUT_OF_LINE const struct cu_uop *stored_on_reserved(struct cu_warp *w, const struct cu_uop *u, uint64_t va, uint64_t span_B, bool system,
                                                     const uint8_t *host)
 {
-    cu_resv_written(w->cu->array, host, span_B);
+    const unsigned size_B = access_size(u->op);
+
+    if (!w->partial)
+        cu_resv_written(w->cu->array, host, span_B);
+    for (uint32_t m = w->partial ? w->mask >> __builtin_ctz(w->mask) : 0; m; m &= m - 1)
+        cu_resv_written(w->cu->array, host + (unsigned)__builtin_ctz(m) * size_B, size_B);
     access_time(w, va, va + span_B - 1, true, system);
     return next_of(u);
 }

@@ -61,6 +61,7 @@ const struct cu_tlb_entry *cu_tlb_fill(struct hw_cu *cu, uint64_t va, uint32_t a
         *fault_out = PETREL_FAULT_NONE;
         return NULL;
     }
+    assert(x.page_B >= PETREL_PAGE_SIZE); /* the fast paths look for a whole row in it */
     *e = (struct cu_tlb_entry){ .va = x.page_va, .size_B = x.page_B, .host = x.host, .rights = x.rights, .system = x.system };
     if (x.page_B > PETREL_PAGE_SIZE)
         *huge = *e;

@@ -63,7 +63,10 @@ static const struct cu_uop *run_illegal(struct cu_warp *w, const struct cu_uop *
     own->flags |= CU_UOP_DECODED | CU_UOP_FAR;
     own->lat = 1;
     next = w->cu->array->handlers[own->op][w->partial](w, own);
+    keep.flags |= own->flags & (CU_UOP_JOIN | CU_UOP_MERGE | CU_UOP_ENTRY); /* what the instruction may have found out */
     *own = keep;
+    if (own->flags & CU_UOP_DECODED)
+        cu_uop_bind(w->cu->array, own);
     return next;
 }
 

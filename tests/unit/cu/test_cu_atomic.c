@@ -305,6 +305,33 @@ static void test_contiguous_store(void **state)
     }
 }
 
+/* A store of some lanes side by side, with a hole: what lies in it is not written, and its reservation stays. */
+static void test_store_with_a_hole(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 16; k++) {
+        struct row rows[32] = { 0 };
+        uint32_t code[32];
+        unsigned n = put_prologue(code);
+        const bool wide = k & 4, fp = k & 8;
+
+        f = &fixture_ways[k % 4];
+        fixture_reset_data(f);
+        const uint64_t base = fixture_alloc(f, 4096);
+        for (unsigned l = 0; l < 32; l++)
+            rows[l] = (struct row){ .va = base + (l == 1 ? (wide ? 8 : 4) : 1024 + 64 * l), .other_va = base + l * (wide ? 8 : 4), .other = l != 1 };
+        code[n++] = r_type(MATCH(lr_w), 11, 6, 0);
+        code[n++] = r_type(MATCH(fmv_d_x), 1, 0, 0);
+        code[n++] = b_type(MATCH(beq), 9, 0, 8); /* not lane 1 */
+        code[n++] = s_type(fp ? wide ? MATCH(fsd) : MATCH(fsw) : wide ? MATCH(sd) : MATCH(sw), 8, fp, 0);
+        code[n++] = r_type(MATCH(sc_w), 13, 6, 7);
+        code[n++] = s_type(MATCH(sd), 5, 13, offsetof(struct row, out));
+        assert_int_equal(run(code, n, rows, 32).state, HW_CU_DONE);
+        for (unsigned l = 0; l < 32; l++)
+            assert_int_equal(rows[l].out, 0);
+    }
+}
+
 /* sc alone, twice, elsewhere, of another width: fails and stores nothing. */
 static void test_sc_fails(void **state)
 {
@@ -426,7 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amo), cmocka_unit_test(test_cas), cmocka_unit_test(test_float), cmocka_unit_test(test_reservations),
-        cmocka_unit_test(test_contiguous_store), cmocka_unit_test(test_sc_fails), cmocka_unit_test(test_counter),
+        cmocka_unit_test(test_contiguous_store), cmocka_unit_test(test_store_with_a_hole), cmocka_unit_test(test_sc_fails), cmocka_unit_test(test_counter),
         cmocka_unit_test(test_left_behind), cmocka_unit_test(test_faults),
     };
 
