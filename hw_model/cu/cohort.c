@@ -279,7 +279,7 @@ static bool anybody_comes(struct cu_warp *w, const struct cu_path *p, const stru
 
         while (n && n != g)
             n = n->parent;
-        if (n && may_come(r, p))
+        if (n && (may_come(r, p) || is_back(g, r, p)))
             return true;
     }
     return false;
@@ -405,7 +405,7 @@ static struct cu_path *first_to_go(struct cu_warp *w, struct cu_path *p, const s
     bool left;
 
     CU_EACH_PATH(w, q)
-        if (q->state == CU_PATH_COHORT && !counts_lanes(q->u) && cohort_of(q, &left) == g && !left && goes_before(g, q, first))
+        if (q->state == CU_PATH_COHORT && !counts_lanes(q->u) && cohort_of(q, &left) == g && !left && goes_before(g, q, first) && !anybody_comes(w, q, g))
             first = q;
     return first;
 }

@@ -53,6 +53,7 @@ struct hw_cu_config {
     uint32_t private_B;
     hw_translate_fn translate;
     void *translate_priv;
+    uint32_t age_instr;                /**< instructions of a path that gets on, before paths that stand still have a turn; 0: as isa.md says */
     bool portable;                     /**< handlers that run on any host, also where it has AVX-512 */
     /* bare programs (tools/sim): no kernel driver is there */
     bool bare;                         /**< privileged registers and mret are taken, not ILLEGAL */

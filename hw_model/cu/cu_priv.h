@@ -91,9 +91,13 @@ struct cu_node {
 /* Nodes are allocated so many at a time. */
 #define CU_NODE_CHUNK 64u
 struct cu_node_chunk { struct cu_node_chunk *next; struct cu_node node[CU_NODE_CHUNK]; };
+/* Instructions: before the first look at a path while others stand still; to the next looks; what a path that waited gives to another. */
 #define CU_AGE_NORMAL 500
+#define CU_AGE_LOOK 127
+#define CU_AGE_LOOK_SYNC 23        /* after an atomic or a fence, as those of locks are */
 #define CU_AGE_FORCED 100
-#define CU_AGE_PATIENCE 16 /* times as long for code without atomics and fences */
+/* Of a path that gets on, after which others have a turn all the same: it may count while it waits. */
+#define CU_AGE_LONG (1u << 20)
 
 /* ---- Code ---- */
 
@@ -125,6 +129,14 @@ struct cu_tlb_entry {
 
 struct cu_group;
 
+/* A state of the warp, to find one that goes round; see spin.c. */
+struct cu_spin {
+    const struct cu_uop *u;       /**< the path's, */
+    uint32_t mask;                /**< and its lanes */
+    uint32_t looks, until;        /**< since it was taken; after so many another one is */
+    uint64_t lane, all;           /**< of the registers of one lane, and of all */
+};
+
 struct cu_warp {
     union cu_xreg x[33];
     union cu_freg f[32];
@@ -152,8 +164,10 @@ struct cu_warp {
     uint32_t cur;                 /**< current path */
     uint32_t node_count, cohorts; /**< nodes in use, those of kind COHORT among them */
     uint64_t stamp, ages;
-    uint32_t patience;            /**< turns that were over and not given to anybody else */
-    bool synchronises;            /**< did an atomic or a fence since the last look at age */
+    uint32_t patience;            /**< instructions since somebody else had a turn, while others stood still */
+    bool synchronises;            /**< did an atomic or a fence since then */
+    bool yields;                  /**< wants somebody else to have a turn */
+    struct cu_spin spin;
     uint64_t instr;               /**< issued, for instret and sabotage */
     bool used;
     uint32_t reserved;            /**< lanes with a reservation of lr */

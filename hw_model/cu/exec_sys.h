@@ -81,7 +81,7 @@ INLINE const struct cu_uop *psync(struct cu_warp *w, const struct cu_uop *u, uns
     if (op == CU_OP_p_trap)
         return trap(w, u, w->x[u->rs1].u[cu_first_lane(w->mask)] & 0xffff);
     if (op == CU_OP_p_yield) {
-        w->synchronises = true;
+        w->yields = true;
         cu_fuel_set(w, 0); /* another path's turn, if there is one */
         return next_of(u);
     }

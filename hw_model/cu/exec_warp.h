@@ -43,7 +43,8 @@ static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, ui
     w->frm = w->fflags = 0;
     w->stamp = w->ages = w->instr = 0;
     w->patience = 0;
-    w->synchronises = false;
+    w->synchronises = w->yields = false;
+    w->spin = (struct cu_spin){ 0 };
     for (unsigned k = 0; k < 4; k++) {
         const v8 number = (v8){ 0, 1, 2, 3, 4, 5, 6, 7 } + (int64_t)(place + 8 * k);
 

@@ -5,9 +5,9 @@
  * one, as a loop's exits do): lanes that arrive wait until all lanes of the node are there. Call depth is part of a place, so
  * recursion does not confuse it. EXIT nodes stand for "the function's return": each lane keeps its own return address. Of the paths that
  * can run, the one in the deepest call does, then the one at the lowest pc; none: lanes that wait at a node are let go.
- * After CU_AGE_NORMAL instructions while others stand still a starved path runs for CU_AGE_FORCED, or lanes that wait at a node do;
- * code without atomics and fences waits for nobody and has more time, since this tears lanes apart. What keeps them together all the
- * same where they see each other, at warp-wide operations, is in cohort.c.
+ * When the path that runs is found to wait (spin.c) while others stand still, a starved one runs for CU_AGE_FORCED instructions, or lanes
+ * that wait at a node do; who gets on has much longer, since this tears lanes apart. What keeps them together all the same where they
+ * see each other, at warp-wide operations, is in cohort.c.
  */
 #include <assert.h>
 #include <string.h>
@@ -168,7 +168,7 @@ static void merge_equal(struct cu_warp *w, struct cu_path *p)
     struct cu_path *q;
 
     CU_EACH_PATH(w, q) {
-        if (q != p && q->state == CU_PATH_RUN && q->u == p->u && q->depth == p->depth && q->node == p->node) {
+        if (q != p && q->state == CU_PATH_RUN && q->u == p->u && q->depth == p->depth && q->site == p->site && q->node == p->node) {
             p->mask |= q->mask;
             p->turns = q->turns > p->turns ? q->turns : p->turns;
             cu_path_free(w, q);
@@ -288,7 +288,7 @@ static struct cu_path *lowest_sibling(struct cu_warp *w, struct cu_path *p)
 
     merge_equal(w, p);
     CU_EACH_PATH(w, q) {
-        if (q == p || q->state != CU_PATH_RUN || q->node != p->node || q->depth != p->depth)
+        if (q == p || q->state != CU_PATH_RUN || q->node != p->node || q->depth != p->depth || q->site != p->site)
             continue;
         if (q->turns < low->turns || (q->turns == low->turns && cu_path_pc(q) < cu_path_pc(low)))
             low = q;
@@ -553,6 +553,21 @@ static struct cu_path *oldest_path(struct cu_warp *w)
     return old;
 }
 
+/* The path that ran so long may run on: it does not wait, as far as can be seen. */
+static bool may_run_on(struct cu_warp *w, const struct cu_path *p)
+{
+    const uint32_t look = w->synchronises ? CU_AGE_LOOK_SYNC : CU_AGE_LOOK;
+    const uint32_t own = w->cu->array->config.age_instr, limit = own ? own : CU_AGE_LONG;
+
+    if (forced_turn(w) || w->yields || cu_path_spins(w, p))
+        return false;
+    w->patience += w->patience ? look : CU_AGE_NORMAL;
+    if (w->patience >= limit)
+        return false;
+    cu_fuel_set(w, (int32_t)look);
+    return true;
+}
+
 const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
 {
     struct cu_path *p = &w->path[w->cur], *q, *forced;
@@ -562,10 +577,10 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
     if (p->mask == w->live)
         return u;
     p->u = u;
-    if (!forced_turn(w) && !w->synchronises && ++w->patience < CU_AGE_PATIENCE)
+    if (may_run_on(w, p))
         return u;
     w->patience = 0;
-    w->synchronises = false;
+    w->synchronises = w->yields = false;
     if (w->ages++ & 1) /* a forced slice is over */
         return cu_path_select(w);
     if (w->cohorts)

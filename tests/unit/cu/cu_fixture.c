@@ -62,6 +62,8 @@ static void tell_handlers(const struct cu_fixture *f)
     told = true;
 }
 
+uint32_t fixture_age_instr;
+
 void fixture_create(struct cu_fixture *f, bool base_handlers, bool functional)
 {
     memset(f, 0, sizeof(*f));
@@ -78,6 +80,7 @@ void fixture_create(struct cu_fixture *f, bool base_handlers, bool functional)
     memset(f->mem, 0, FLAT_B);
     f->config.scratch = f->scratch;
     f->config.portable = base_handlers;
+    f->config.age_instr = fixture_age_instr;
     if (hw_cu_array_create(&f->config, &f->cus) != UMD_SUCCESS)
         abort();
     if (!base_handlers)

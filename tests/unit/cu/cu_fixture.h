@@ -47,6 +47,8 @@ struct outcome {
     bool started;
 };
 
+/** hw_cu_config.age_instr of those created from now on; 0 to begin with. */
+extern uint32_t fixture_age_instr;
 void fixture_create(struct cu_fixture *f, bool base_handlers, bool functional);
 void fixture_destroy(struct cu_fixture *f);
 /** All ways of running: widest handlers (0, 2) and portable ones (1, 3), timed (0, 1) and functional (2, 3). Set-up and teardown of a group of tests. */

@@ -14,7 +14,7 @@ static inline uint32_t opaque(uint32_t v)
     return v;
 }
 
-/* Takes long, in ways that let ageing wait for 500 instructions or for 8,000. */
+/* Takes long, and gets on. */
 static NOINLINE void take_long(const struct ageing_args *a)
 {
     uint32_t x = 1;
@@ -300,9 +300,96 @@ static NOINLINE void spin_side(uint32_t i, const struct ageing_args *a, uint32_t
     o[1] = ONE_OF_ALL();
 }
 
+static NOINLINE void wait_for(const volatile uint32_t *flag)
+{
+    while (!*flag)
+        ;
+}
+
+static NOINLINE void spin_in_call(uint32_t i, const struct ageing_args *a, uint32_t *o)
+{
+    volatile uint32_t *flag = (volatile uint32_t *)a->word + 1;
+
+    if (i & 1)
+        take_long(a);
+    if (opaque(i) < 16) {
+        o[0] = petrel_ballot(1);
+        *flag = 1;
+    } else {
+        wait_for(flag);
+    }
+    o[1] = ONE_OF_ALL();
+}
+
+static NOINLINE uint32_t early_or_all(uint32_t i, const struct ageing_args *a, uint32_t *o)
+{
+    if (opaque(i) & 1) {
+        take_long(a);
+        if (opaque(i) == 99)
+            return 1;
+        o[1] = 3;
+    }
+    o[0] = ONE_OF_ALL();
+    return 2;
+}
+
+static NOINLINE void return_in_branch(uint32_t i, const struct ageing_args *a, uint32_t *o)
+{
+    o[3] = early_or_all(i, a, o);
+    o[2] = ONE_OF_ALL();
+}
+
+static NOINLINE void two_sides(uint32_t i, const struct ageing_args *a, uint32_t *o)
+{
+    if (i < 2)
+        take_long(a);
+    if (opaque(i) < 8) {
+        if (opaque(i) == 0)
+            o[1] = opaque(5) * opaque(3);
+        o[0] = ONE_OF_ALL();
+    } else {
+        o[0] = ONE_OF_ALL() + opaque(100);
+    }
+    o[2] = ONE_OF_ALL();
+}
+
+static NOINLINE void round_else(uint32_t i, const struct ageing_args *a, uint32_t *o)
+{
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!k && i < 2)
+            take_long(a);
+        if (opaque(k) && i < 16) {
+            o[0] = ONE_OF_ALL();
+        } else {
+            if (opaque(i) & 1)
+                o[1] = opaque(o[1] + 1);
+            o[3] = opaque(9);
+        }
+    }
+    o[2] = ONE_OF_ALL();
+}
+
+static NOINLINE uint32_t long_then_one(const struct ageing_args *a)
+{
+    take_long(a);
+    return ONE_OF_ALL();
+}
+
+static NOINLINE void long_in_two_calls(uint32_t i, const struct ageing_args *a, uint32_t *o)
+{
+    if (opaque(i) & 1) {
+        o[0] = long_then_one(a) + opaque(0);
+    } else {
+        o[1] = opaque(7);
+        o[0] = long_then_one(a);
+    }
+    o[2] = ONE_OF_ALL();
+}
+
 #define SHAPE(name_)                                                                                                \
     PETREL_KERNEL(shape_##name_, struct ageing_args)                                                                        \
     {                                                                                                               \
         name_(petrel_lane(), args, (uint32_t *)args->out + AGEING_WORDS * petrel_lane());                           \
     }
 AGEING_SHAPES(SHAPE)
+AGEING_WHOLE_SHAPES(SHAPE)

@@ -15,6 +15,7 @@
 #include "cu_fixture.h"
 #include "random_flow.h"
 
+enum { IMPATIENT = 500 }; /* instructions after which a path that gets on is taken for one that waits */
 enum { LANES = 32, PROGRAMS = 120, CODE_MAX_B = 1 << 17 };
 #define NOTE_VA (FLAT_DATA_VA + (1 << 20))
 
@@ -148,6 +149,8 @@ static void as_each_lane_alone(void **state)
             block_make(&r, blocks[lane]);
             memset(blocks[lane] + BLOCK_LONG, 0, 8);
         }
+        if (fixture_age_instr && p.votes) /* lanes that get on are torn apart: most vote as ever, but not all */
+            continue;
         const uint32_t count = rng_below(&r, 4) ? LANES : 1 + rng_below(&r, LANES);
         for (uint32_t w = 0; w < WAYS; w++) {
             now = (struct now){ seed, ways[w].name };
@@ -162,8 +165,8 @@ static void as_each_lane_alone(void **state)
     }
     print_message("%" PRIu64 " programs, %" PRIu64 " divergent, %" PRIu64 " with indirect jumps, %" PRIu64 " with votes; a warp takes %.2f times its longest lane, %.2f of all its lanes\n",
                   programs, divergent, indirect, votes, warp / longest, warp / sum);
-    assert_true(divergent > programs / 4); /* else these are not the programs that this is about */
-    assert_true((indirect > 0 && votes > 0) || programs < 20);
+    assert_true(divergent > programs / 5); /* else these are not the programs that this is about */
+    assert_true((indirect > 0 && (votes > 0 || fixture_age_instr)) || programs < 20);
 }
 
 /* Random places, in the code and a little beyond; half of them are said of what a branch may be. */
@@ -245,5 +248,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_each_lane_alone), cmocka_unit_test(with_notes_that_lie),
     };
-    return cmocka_run_group_tests_name("cu-property", tests, setup, teardown);
+    int failed = cmocka_run_group_tests_name("cu-property", tests, setup, teardown);
+
+    fixture_age_instr = IMPATIENT;
+    return failed + cmocka_run_group_tests_name("cu-property, impatient", tests, setup, teardown);
 }
