@@ -64,17 +64,26 @@ PETREL_INLINE_ void __attribute__((noreturn)) petrel_trap(uint32_t code)
 
 /* ---- Across the warp: over the lanes that run this instruction together ---- */
 
+/*
+ * Who takes part is decided by the place in the source: of two such instructions the compiler makes none that both ways go through (nomerge, which
+ * clang takes before an expression, not before an asm), and of one no two (petrel-cc's -fconvergent-functions).
+ */
+#if defined(__clang__)
+#define PETREL_WARP_ASM_(...) __attribute__((nomerge)) (void)({ __asm__ volatile(__VA_ARGS__); 0; })
+#else
+#define PETREL_WARP_ASM_(...) __asm__ volatile(__VA_ARGS__)
+#endif
 #define PETREL_WARP1_(f7_, v_) ({                                                                            \
     int64_t r_;                                                                                              \
-    __asm__ volatile(".insn r 0x0b, 1, " #f7_ ", %0, %1, x0" : "=r"(r_) : "r"((int64_t)(v_)));              \
+    PETREL_WARP_ASM_(".insn r 0x0b, 1, " #f7_ ", %0, %1, x0" : "=r"(r_) : "r"((int64_t)(v_)));              \
     r_; })
 #define PETREL_WARP2_(f7_, v_, by_) ({                                                                       \
     int64_t r_;                                                                                              \
-    __asm__ volatile(".insn r 0x0b, 1, " #f7_ ", %0, %1, %2" : "=r"(r_) : "r"((int64_t)(v_)), "r"((int64_t)(by_))); \
+    PETREL_WARP_ASM_(".insn r 0x0b, 1, " #f7_ ", %0, %1, %2" : "=r"(r_) : "r"((int64_t)(v_)), "r"((int64_t)(by_))); \
     r_; })
 #define PETREL_WARPF_(f7_, v_, by_) ({                                                                       \
     float r_;                                                                                                \
-    __asm__ volatile(".insn r 0x0b, 2, " #f7_ ", %0, %1, %2" : "=f"(r_) : "f"((float)(v_)), "r"((int64_t)(by_))); \
+    PETREL_WARP_ASM_(".insn r 0x0b, 2, " #f7_ ", %0, %1, %2" : "=f"(r_) : "f"((float)(v_)), "r"((int64_t)(by_))); \
     r_; })
 
 /** Bit per lane whose pred is not zero. */

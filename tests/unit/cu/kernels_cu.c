@@ -206,6 +206,22 @@ PETREL_KERNEL(warp_ops, struct test_args)
         out[18] = petrel_reduce_add_i64(1);
     }
     out[19] = (int64_t)petrel_shfl_u64((uint64_t)v << 40, 31 - lane);
+    if (lane < args->n) /* two places, which stay two */
+        out[20] = petrel_reduce_add_i64(1);
+    else
+        out[20] = petrel_reduce_add_i64(1) + 100;
+    int64_t whole = 0, x = lane;
+    for (uint32_t i = 0; i < args->m; i++) { /* one place, which stays one */
+        if ((lane + i) & 1)
+            x = x * 3 + 1;
+        else
+            x ^= i;
+        whole += petrel_reduce_add_i64(1) == 32;
+        if (x & 4)
+            x += whole;
+    }
+    out[21] = whole;
+    out[22] = x;
 }
 
 PETREL_KERNEL(atomics, struct test_args)

@@ -154,6 +154,8 @@ static void warp_ops_body(void)
         or |= l * l + 3;
         xor ^= l * l + 3;
     }
+    args->n = 20;
+    args->m = 9;
     fixture_run_ok(f, fixture_kernel(f, "warp_ops"), 1, 32, 0, va);
     for (int64_t l = 0; l < 32; l++) {
 #define V(l_) ((int64_t)(l_) * (l_) + 3)
@@ -179,6 +181,8 @@ static void warp_ops_body(void)
         assert_int_equal(o[17], l & 1 ? V(l) : 0);
         assert_int_equal(o[18], l & 1 ? 16 : 0);
         assert_int_equal(o[19], V(31 - l) << 40);
+        assert_int_equal(o[20], l < 20 ? 20 : 112);
+        assert_int_equal(o[21], 9);
 #undef V
     }
 }
