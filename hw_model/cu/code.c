@@ -290,6 +290,14 @@ bool cu_uop_prepare(struct hw_cu_array *a, struct cu_region *rg, struct cu_uop *
     return u < rg->uops + rg->size_B / 2 && !prepare(a, rg, u, &fault_va);
 }
 
+/* Another unit may have it decoded until this one is served: then the instruction has only to come again, by all that stands before it. */
+static const struct cu_uop *ask_code(struct cu_warp *w, const struct cu_uop *u)
+{
+    u = cu_ask(w, u);
+    w->cu->asks_code = true;
+    return u;
+}
+
 const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop *u)
 {
     struct cu_region *rg = w->rg;
@@ -298,7 +306,7 @@ const struct cu_uop *cu_handle_undecoded(struct cu_warp *w, const struct cu_uop 
     uint32_t fault;
 
     if (!w->cu->alone && (pc - rg->va < rg->size_B || !region_find(w->cu->array, rg->root, pc)))
-        return cu_ask(w, u);
+        return ask_code(w, u);
     cu_not_issued(w);
     if (pc - rg->va >= rg->size_B) {
         u = cu_code_at(w, pc, &rg);
@@ -329,6 +337,19 @@ bool cu_jump_ready(const struct cu_warp *w, const uint64_t *pc, uint32_t lanes, 
     return !part || !back || back >= w->rg->uops + w->rg->size_B / 2 || back->flags & CU_UOP_JOIN; /* as call_node has it */
 }
 
+void cu_code_reach(struct cu_warp *w, const uint64_t pc[CU_LANES], uint32_t lanes)
+{
+    struct hw_cu_array *a = w->cu->array;
+    uint16_t half;
+
+    for (uint32_t m = w->cu->alone ? lanes : 0; m; m &= m - 1) {
+        const uint64_t va = pc[cu_first_lane(m)];
+
+        if (va != CU_RETURN_VA && !region_find(a, a->root, va) && !fetch_half(a, a->root, va, &half))
+            (void)cu_region_get(a, a->root, va, va & ~(uint64_t)(PETREL_PAGE_SIZE - 1), PETREL_PAGE_SIZE); /* without memory: said by who goes there */
+    }
+}
+
 const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region **rg_out)
 {
     struct hw_cu_array *a = w->cu->array;
@@ -339,10 +360,10 @@ const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region
 
     *rg_out = NULL;
     if (!rg) {
-        assert(w->cu->alone); /* else it has asked */
         fault = fetch_half(a, a->root, va, &half);
-        if (!fault) {
-            rg = cu_region_get(a, a->root, va, page, PETREL_PAGE_SIZE);
+        if (!fault) { /* who is not alone has asked before, or came to its return, see cu_code_reach */
+            assert(w->cu->alone || a->memory_record);
+            rg = !w->cu->alone ? NULL : cu_region_get(a, a->root, va, page, PETREL_PAGE_SIZE);
             fault = rg ? 0 : PETREL_FAULT_HOST_MEMORY;
         }
         if (fault) {

@@ -91,12 +91,11 @@ struct cu_node {
 /* Nodes are allocated so many at a time. */
 #define CU_NODE_CHUNK 64u
 struct cu_node_chunk { struct cu_node_chunk *next; struct cu_node node[CU_NODE_CHUNK]; };
-/* Instructions: before the first look at a path while others stand still; to the next looks; what a path that waited gives to another. */
+/* Instructions: to the first look at a path while others stand still; what a path that waits gives to another, and has before it is looked at again. */
 #define CU_AGE_NORMAL 500
-#define CU_AGE_LOOK 127
-#define CU_AGE_LOOK_SYNC 23        /* after an atomic or a fence, as those of locks are */
 #define CU_AGE_FORCED 100
-/* Of a path that gets on, after which others have a turn all the same: it may count while it waits. */
+#define CU_AGE_AGAIN 100
+/* Of a path that gets on, after which others have a turn of a quarter of it all the same: it may count while it waits. */
 #define CU_AGE_LONG (1u << 20)
 
 /* ---- Code ---- */
@@ -133,7 +132,7 @@ struct cu_group;
 struct cu_spin {
     const struct cu_uop *u;       /**< the path's, */
     uint32_t mask;                /**< and its lanes */
-    uint32_t looks, until;        /**< since it was taken; after so many another one is */
+    uint32_t near, far;           /**< instructions still looked at one by one; to the next look */
     uint64_t lane, all;           /**< of the registers of one lane, and of all */
 };
 
@@ -165,7 +164,7 @@ struct cu_warp {
     uint32_t node_count, cohorts; /**< nodes in use, those of kind COHORT among them */
     uint64_t stamp, ages;
     uint32_t patience;            /**< instructions since somebody else had a turn, while others stood still */
-    bool synchronises;            /**< did an atomic or a fence since then */
+    bool synchronises;            /**< did an atomic or a fence since the last look */
     bool yields;                  /**< wants somebody else to have a turn */
     struct cu_spin spin;
     uint64_t instr;               /**< issued, for instret and sabotage */
@@ -201,6 +200,7 @@ struct hw_cu {
     uint32_t turn;                /**< warp that the epoch goes on with */
     struct cu_warp *asks;         /**< stands before asks_at, which has to be carried out alone; NULL: none */
     const struct cu_uop *asks_at;
+    bool asks_code;               /**< for its code, and not to carry it out */
     uint64_t asked;               /**< how often, since the unit was made */
     uint64_t next_group;          /**< next workgroup, where they are dealt beforehand */
     uint32_t index;
@@ -286,6 +286,8 @@ struct cu_exec {
 extern const struct cu_exec cu_exec_base, cu_exec_base_timed, cu_exec_avx512, cu_exec_avx512_timed;
 
 /* code.c */
+/** Lanes come to wait, and go to these addresses later, when the unit may not be alone: what code can be there has its region from now on. */
+void cu_code_reach(struct cu_warp *w, const uint64_t pc[CU_LANES], uint32_t lanes);
 /** Micro-op at va, analysed and ready to run; NULL: faulted, with the fault raised on w (va, EXEC). */
 const struct cu_uop *cu_code_at(struct cu_warp *w, uint64_t va, struct cu_region **rg_out);
 /* The region that holds `at`: one there is, or a new one over va and size_B, less what others hold. NULL: no host memory, see memory_record. */

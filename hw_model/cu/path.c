@@ -506,6 +506,7 @@ const struct cu_uop *cu_path_jump(struct cu_warp *w, const struct cu_uop *u, con
     if (is_return && place && place->kind == CU_NODE_EXIT && place->depth == old.depth) {
         for (uint32_t m = lanes; m; m &= m - 1)
             place->pc[cu_first_lane(m)] = pc[cu_first_lane(m)];
+        cu_code_reach(w, pc, lanes);
         node_arrive(w, place, old.node, lanes, old.turns);
         return cu_path_select(w);
     }
@@ -553,36 +554,42 @@ static struct cu_path *oldest_path(struct cu_warp *w)
     return old;
 }
 
-/* The path that ran so long may run on: it does not wait, as far as can be seen. */
-static bool may_run_on(struct cu_warp *w, const struct cu_path *p)
+/* Instructions that others get now, since path p is seen to wait, says so, or has run for very long; 0: it runs on. */
+static uint32_t turn_of_others(struct cu_warp *w, const struct cu_path *p)
 {
-    const uint32_t look = w->synchronises ? CU_AGE_LOOK_SYNC : CU_AGE_LOOK;
     const uint32_t own = w->cu->array->config.age_instr, limit = own ? own : CU_AGE_LONG;
+    uint32_t look;
 
-    if (forced_turn(w) || w->yields || cu_path_spins(w, p))
-        return false;
+    if (w->yields || !(look = cu_path_look(w, p)))
+        return CU_AGE_FORCED;
     w->patience += w->patience ? look : CU_AGE_NORMAL;
     if (w->patience >= limit)
-        return false;
+        return limit / 4;
     cu_fuel_set(w, (int32_t)look);
-    return true;
+    return 0;
 }
 
 const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
 {
     struct cu_path *p = &w->path[w->cur], *q, *forced;
     struct cu_node *n;
+    uint32_t turn = 0;
 
     cu_fuel_set(w, CU_AGE_NORMAL);
-    if (p->mask == w->live)
+    if (p->mask == w->live) { /* nobody stands still */
+        w->yields = false;
+        w->patience = 0;
         return u;
+    }
     p->u = u;
-    if (may_run_on(w, p))
+    if (!forced_turn(w) && !(turn = turn_of_others(w, p)))
         return u;
+    w->yields = false;
     w->patience = 0;
-    w->synchronises = w->yields = false;
-    if (w->ages++ & 1) /* a forced slice is over */
+    if (w->ages++ & 1) { /* a forced slice is over */
+        cu_fuel_set(w, CU_AGE_AGAIN);
         return cu_path_select(w);
+    }
     if (w->cohorts)
         cu_cohorts_settle(w);
     q = oldest_path(w);
@@ -600,7 +607,7 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
         w->ages++;
         return u;
     }
-    cu_fuel_set(w, CU_AGE_FORCED);
+    cu_fuel_set(w, (int32_t)turn);
     return make_current(w, q);
 }
 

@@ -36,7 +36,7 @@ void cu_cohort_leave(struct cu_warp *w, struct cu_node *from, const struct cu_no
 void cu_cohort_pass(struct cu_warp *w, const struct cu_uop *u);
 /** Lets those go that wait at a warp-wide operation for nobody any more. */
 void cu_cohorts_settle(struct cu_warp *w);
-/* Has path p, the current one, come to the state that it had before? */
-bool cu_path_spins(struct cu_warp *w, const struct cu_path *p);
+/** Has path p, the current one, come to a state that it had before? 0: yes; else when to look again, in instructions. */
+uint32_t cu_path_look(struct cu_warp *w, const struct cu_path *p);
 
 #endif

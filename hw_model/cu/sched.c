@@ -568,7 +568,10 @@ static void unit_serve(struct hw_cu *cu)
 
     cu->asks = NULL;
     cu->asked++;
-    warp_stands(w, cu_warp_one(w, w->u));
+    if (cu->asks_code && w->u->flags & CU_UOP_DECODED) /* by another unit's ask: it comes again, and may be where others are met */
+        warp_stands(w, w->u);
+    else
+        warp_stands(w, cu_warp_one(w, w->u));
 }
 
 /* Runs units of the list, which has not more than one unless the dispatch is spread; those that asked are served and lead the list. Value: how many. */

@@ -2,13 +2,16 @@
 /* spin.c - tells a path that waits from one that works: who waits goes round with nothing changed. */
 /*
  * All registers of the warp at one micro-op are what they were when it came there before: until somebody else writes memory, it will come
- * there again, and again. A loop that counts, or computes, is never found like that, however long it takes. Looks are some instructions
- * apart, so a loop of n instructions is found after at most n looks (Brent: the state that is compared with is taken anew after 1, 2, 4, ...
- * looks). Who changes memory and no register at all is taken for waiting; that costs time.
+ * there again, and again. A loop that counts, or computes, is never found like that, however long it takes. A look takes the state, and
+ * then compares after each of the next instructions, so a loop of no more than these is found the first time round. Looks get rarer as
+ * long as nothing is found, and longer. Who changes memory and no register at all is taken for waiting; that costs time.
  */
 #include "path.h"
 
-#define LOOKS_MAX 1024u /* until another state is taken */
+#define NEAR 64u            /* instructions that are looked at one by one */
+#define NEAR_LONG 512u      /* in looks that are FAR_LONG apart or more */
+#define FAR_LONG 8000u
+#define FAR_MAX 32000u
 #define MIX 0x9e3779b97f4a7c15ull
 
 static uint64_t mixed(uint64_t h, uint64_t v)
@@ -41,18 +44,29 @@ static uint64_t warp_state(const struct cu_warp *w)
     return h;
 }
 
-bool cu_path_spins(struct cu_warp *w, const struct cu_path *p)
+uint32_t cu_path_look(struct cu_warp *w, const struct cu_path *p)
 {
     struct cu_spin *s = &w->spin;
     const unsigned lane = cu_first_lane(p->mask);
 
     if (s->u == p->u && s->mask == p->mask && s->lane == lane_state(w, lane) && s->all == warp_state(w)) {
-        s->looks = s->until = 0;
-        return true;
+        s->near = 0;
+        return 0;
     }
-    if (s->looks++ < s->until)
-        return false;
-    *s = (struct cu_spin){ .u = p->u, .mask = p->mask, .lane = lane_state(w, lane), .all = warp_state(w),
-                           .until = s->until < LOOKS_MAX ? 2 * s->until + 1 : LOOKS_MAX };
-    return false;
+    if (s->near > 1) {
+        s->near--;
+        return 1;
+    }
+    if (s->near) {
+        s->near = 0;
+        return s->far;
+    }
+    s->far = w->synchronises || !s->far ? CU_AGE_NORMAL : s->far < FAR_MAX ? 2 * s->far : FAR_MAX;
+    s->near = s->far < FAR_LONG ? NEAR : NEAR_LONG;
+    s->u = p->u;
+    s->mask = p->mask;
+    s->lane = lane_state(w, lane);
+    s->all = warp_state(w);
+    w->synchronises = false;
+    return 1;
 }

@@ -218,6 +218,7 @@ const struct cu_uop *cu_ask(struct cu_warp *w, const struct cu_uop *u)
     cu_not_issued(w);
     w->cu->asks = w;
     w->cu->asks_at = u;
+    w->cu->asks_code = false;
     return NULL;
 }
 
