@@ -13,7 +13,7 @@
  * 0 (or a count) or -errno, as a system call would; a failing call leaves its record open on the thread (umd_record_export), ioctls also
  * write it to error_ptr. The caller opens a record scope around each call.
  */
-#define PETREL_KMD_ABI 1u
+#define PETREL_KMD_ABI 2u
 
 struct petrel_kmd_config {
     uint32_t device_count;     /**< devices to power up, 1 .. 8 */

@@ -172,8 +172,8 @@ const struct command command_doctor = {
     .run = run,
     .tool = {
         .command = "doctor", .words = "[OPTION...] [FILE...]", .text = "why a log is empty, cut short, or lacks what was expected in it",
-        .help = "Without FILE and --pid: looks at the settings of the environment it is called in, and at the files that they name. The verdict is one\n"
-                "of fine, nothing-happened, never-logged, no-file, no-log, filtered, compiled-out, lost, cut-short, bad-setting, no-library,\n"
+        .help = "Without FILE and --pid: looks at the settings of the environment it is called in, and at the files that they name. The verdict is\n"
+                "one of fine, nothing-happened, never-logged, no-file, no-log, filtered, compiled-out, lost, cut-short, bad-setting, no-library,\n"
                 "sink-failing, disk-full, path-unwritable; each finding says what was seen, and which setting is behind it.\n"
                 "\nExamples:\n  umd-log doctor\n  UMD_LOG_FILE=/nowhere/run.log umd-log doctor\n  umd-log doctor --level trace --module umd.mem run.log\n"
                 "  umd-log doctor --pid 4711\n",

@@ -18,6 +18,7 @@
 /* What else is read from the environment: docs/environment.md, and a test holds the two together. */
 static const char *const others[] = {
     "UMD_ABORT_ON_SWALLOW", "UMD_CRASH_DIR", "PETREL_CARRIER", "PETREL_CLANG", "PETREL_CONFIG", "PETREL_CRASH_COMMAND", "PETREL_DEVICES", "PETREL_FAULTS",
+    "PETREL_HOST_THREADS",
     "PETREL_INCLUDE", "PETREL_KMD", "PETREL_LIBGCC", "PETREL_LLD", "PETREL_MODE", "PETREL_PICOLIBC", "PETREL_PROFILE", "PETREL_RANK", "PETREL_STATE_DIR",
     "PETREL_WATCHDOG_MS",
 };

@@ -98,8 +98,8 @@ static bool complete(const struct tool_at *at)
 static const struct tool self = {
     .words = "COMMAND [OPTION...] [FILE...]", .text = "reads the logs of Petrel in any of their formats, compressed or not, and says what is in them",
     .lists = lists, .complete = complete,
-    .help = "--help after a command shows its options. Without a FILE the log is read that UMD_LOG_BINARY, UMD_LOG_FILE or UMD_LOG_JSON names, the\n"
-            "first of them that is there; - is standard input.\n"
+    .help = "--help after a command shows its options. Without a FILE the log is read that UMD_LOG_BINARY, UMD_LOG_FILE or UMD_LOG_JSON names,\n"
+            "the first of them that is there; - is standard input.\n"
             "\nExamples:\n"
             "  umd-log errors run.log                         what failed, why, and what to do about it\n"
             "  umd-log show --level warn --since -10 run.log  the last ten seconds, warnings and errors\n"
