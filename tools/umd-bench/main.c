@@ -174,7 +174,7 @@ static const struct tool bench = {
             "  umd-bench sim --seconds 1\n"
             "  umd-bench sim --threads 2\n"
             "\nWith --threads the units of a launch run at the same time. That gives up two things: what workgroups do to the same memory has\n"
-            "no order but that of atomics, and each unit has a slice of the L2 to itself, so that cycles are not those of one thread.\n"
+            "no order, by atomics or without, and each unit has a slice of the L2 to itself, so that cycles are not those of one thread.\n"
             "Figures are then by the clock, not of processor time, and have no goals and no peer.\n"
             "\nExit status: 0 done, 1 usage, 2 environment, 4 a goal was missed (with --strict).\n",
 };

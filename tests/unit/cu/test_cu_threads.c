@@ -252,6 +252,39 @@ static void put_row(void)
     emit(r_type(MATCH(add), A1, A0, A1));
 }
 
+/* Half of the lanes wait at a return that leads to a page nobody has been in, and are let go by the others' barrier, while other units run. */
+static void returns_elsewhere(void **state)
+{
+    enum { GROUPS = 40 };
+
+    (void)state;
+    for (unsigned w = 0; w < 4; w++) {
+        struct cu_fixture f;
+
+        create(&f, (struct way){ UNITS, THREADS, w & 1, w & 2 });
+        uint64_t va = fixture_alloc(&f, GROUPS * 128);
+        n = 0;
+        put_row();
+        csrr(T2, CU_CSR_LANE);
+        addi(T0, X0, 16);
+        addi(A2, RA, 0);
+        emit(MATCH(auipc) | T1 << 7 | 2u << 12);             /* the last instruction of page 1, from here */
+        emit(i_type(MATCH(jalr), X0, T1, 4092 - 4 * ((int)n - 1) - 4096));
+        fixture_code(&f, code, n);
+        const uint32_t call = j_type(MATCH(jal), RA, 4100), behind[] = { s_type(MATCH(sw), A1, T0, 0), i_type(MATCH(jalr), X0, A2, 0) };
+        const uint32_t function[] = { b_type(MATCH(bge), T2, T0, 8), MATCH(p_barrier), i_type(MATCH(jalr), X0, RA, 0) };
+        memcpy(f.mem + 4096 + 4092, &call, sizeof(call));
+        memcpy(f.mem + 2 * 4096, behind, sizeof(behind));
+        memcpy(f.mem + 3 * 4096, function, sizeof(function));
+        struct launch l = { .entry = FLAT_CODE_VA, .grid = { GROUPS, 1, 1 }, .block = { 32, 1, 1 }, .args = va };
+        assert_int_equal(fixture_run(&f, &l).state, HW_CU_DONE);
+        for (uint32_t g = 0; g < GROUPS; g++)
+            assert_int_equal(*(uint32_t *)fixture_host(&f, va + 128 * g), 16);
+        assert_true(asked(&f) > 0);
+        fixture_destroy(&f);
+    }
+}
+
 /* Each group calls a function of its own, in a page of its own, most of which lie outside of the code that was announced. */
 static void functions_elsewhere(void **state)
 {
@@ -490,7 +523,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_results), cmocka_unit_test(same_figures), cmocka_unit_test(same_cycles), cmocka_unit_test(one_unit),
-        cmocka_unit_test(atomics), cmocka_unit_test(functions_elsewhere), cmocka_unit_test(code_that_changes),
+        cmocka_unit_test(atomics), cmocka_unit_test(functions_elsewhere), cmocka_unit_test(returns_elsewhere), cmocka_unit_test(code_that_changes),
         cmocka_unit_test(first_fault), cmocka_unit_test(kill_and_invalidate), cmocka_unit_test(sabotaged), cmocka_unit_test(no_threads),
     };
 
