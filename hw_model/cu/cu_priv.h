@@ -95,8 +95,9 @@ struct cu_node_chunk { struct cu_node_chunk *next; struct cu_node node[CU_NODE_C
 #define CU_AGE_NORMAL 500
 #define CU_AGE_FORCED 100
 #define CU_AGE_AGAIN 100
-/* Of a path that gets on, after which others have a turn of a quarter of it all the same: it may count while it waits. */
+/* Of a path that gets on, after which others have a turn of a quarter of it all the same: it may count while it waits. A quarter each time after that. */
 #define CU_AGE_LONG (1u << 20)
+#define CU_AGE_EXPIRED_MAX 4u
 
 /* ---- Code ---- */
 
@@ -165,6 +166,7 @@ struct cu_warp {
     uint64_t stamp, ages;
     uint32_t patience;            /**< instructions since somebody else had a turn, while others stood still */
     bool synchronises;            /**< did an atomic or a fence since the last look */
+    uint32_t expired;             /**< times that was too long, since all lanes were together */
     bool yields;                  /**< wants somebody else to have a turn */
     struct cu_spin spin;
     uint64_t instr;               /**< issued, for instret and sabotage */

@@ -42,7 +42,7 @@ static void warp_start(struct cu_warp *w, struct cu_group *g, uint32_t index, ui
     w->f_single = CU_ALL;
     w->frm = w->fflags = 0;
     w->stamp = w->ages = w->instr = 0;
-    w->patience = 0;
+    w->patience = w->expired = 0;
     w->synchronises = w->yields = false;
     w->spin = (struct cu_spin){ 0 };
     for (unsigned k = 0; k < 4; k++) {

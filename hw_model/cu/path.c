@@ -557,14 +557,16 @@ static struct cu_path *oldest_path(struct cu_warp *w)
 /* Instructions that others get now, since path p is seen to wait, says so, or has run for very long; 0: it runs on. */
 static uint32_t turn_of_others(struct cu_warp *w, const struct cu_path *p)
 {
-    const uint32_t own = w->cu->array->config.age_instr, limit = own ? own : CU_AGE_LONG;
+    const uint32_t own = w->cu->array->config.age_instr, limit = own ? own : CU_AGE_LONG >> 2 * w->expired;
     uint32_t look;
 
     if (w->yields || !(look = cu_path_look(w, p)))
         return CU_AGE_FORCED;
     w->patience += w->patience ? look : CU_AGE_NORMAL;
-    if (w->patience >= limit)
+    if (w->patience >= limit) {
+        w->expired += w->expired < CU_AGE_EXPIRED_MAX;
         return limit / 4;
+    }
     cu_fuel_set(w, (int32_t)look);
     return 0;
 }
@@ -578,7 +580,7 @@ const struct cu_uop *cu_path_age(struct cu_warp *w, const struct cu_uop *u)
     cu_fuel_set(w, CU_AGE_NORMAL);
     if (p->mask == w->live) { /* nobody stands still */
         w->yields = false;
-        w->patience = 0;
+        w->patience = w->expired = 0;
         return u;
     }
     p->u = u;

@@ -179,6 +179,23 @@ PETREL_KERNEL(wait_for_warp, struct test_args)
         out[3] = out[2] + 1;
 }
 
+static __attribute__((noinline)) int64_t lanes_here(int64_t v)
+{
+    return petrel_reduce_add_i64(v);
+}
+
+/* A lock whose waiters count, so that no state of theirs comes back. */
+PETREL_KERNEL(counting_lock, struct test_args)
+{
+    uint32_t *lock = (uint32_t *)args->in, *sum = lock + 1, tries = 0;
+
+    while (petrel_atomic_cas_u32(lock, 0, 1) != 0)
+        tries++;
+    *(volatile uint32_t *)sum = *(volatile uint32_t *)sum + 1;
+    petrel_atomic_exchange_u32(lock, 0);
+    ((uint32_t *)args->out)[petrel_global_id(0)] = tries;
+}
+
 PETREL_KERNEL(warp_ops, struct test_args)
 {
     uint32_t lane = petrel_lane(), v = lane * lane + 3;
@@ -210,6 +227,7 @@ PETREL_KERNEL(warp_ops, struct test_args)
         out[20] = petrel_reduce_add_i64(1);
     else
         out[20] = petrel_reduce_add_i64(1) + 100;
+    out[23] = lane & 1 ? lanes_here(1) + 1 : lanes_here(1) + 2;
     int64_t whole = 0, x = lane;
     for (uint32_t i = 0; i < args->m; i++) { /* one place, which stays one */
         if ((lane + i) & 1)

@@ -183,8 +183,24 @@ static void warp_ops_body(void)
         assert_int_equal(o[19], V(31 - l) << 40);
         assert_int_equal(o[20], l < 20 ? 20 : 112);
         assert_int_equal(o[21], 9);
+        assert_int_equal(o[23], l & 1 ? 17 : 18);
 #undef V
     }
+}
+
+static void counting_lock_body(void)
+{
+    uint64_t va;
+    struct test_args *args = make_args(64, 128 * 4, &va);
+    const uint32_t *lock = fixture_host(f, args->in), *tries = fixture_host(f, args->out);
+    uint32_t counted = 0;
+
+    fixture_run_ok(f, fixture_kernel(f, "counting_lock"), 1, 128, 0, va);
+    assert_int_equal(lock[0], 0);
+    assert_int_equal(lock[1], 128);
+    for (uint32_t i = 0; i < 128; i++)
+        counted += tries[i] > 0;
+    assert_true(counted > 64);
 }
 
 static void atomics_body(void)
@@ -270,6 +286,7 @@ CASE_(barrier_after_return)
 CASE_(barrier_wrong)
 CASE_(locks)
 CASE_(warp_ops)
+CASE_(counting_lock)
 CASE_(atomics)
 CASE_(recursion)
 CASE_(math)
@@ -278,7 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids), cmocka_unit_test(test_block_sum), cmocka_unit_test(test_barrier_after_return),
-        cmocka_unit_test(test_barrier_wrong), cmocka_unit_test(test_locks), cmocka_unit_test(test_warp_ops),
+        cmocka_unit_test(test_barrier_wrong), cmocka_unit_test(test_locks), cmocka_unit_test(test_warp_ops), cmocka_unit_test(test_counting_lock),
         cmocka_unit_test(test_atomics), cmocka_unit_test(test_recursion), cmocka_unit_test(test_math),
     };
 
