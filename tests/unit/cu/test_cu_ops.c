@@ -87,7 +87,7 @@ static bool equal_float(float a, float b)
     }
 #define CHECK_MATH(name_, device_, want_, ulp_)                                                     \
     {                                                                                               \
-        double want = (want_), ulp = ldexp(1, ilogb(want) - 23);                                    \
+        const double want = (want_), ulp = ldexp(1, want == 0 ? -149 : ilogb(want) - 23);           \
         float got;                                                                                  \
                                                                                                     \
         memcpy(&got, &out[OPS_##name_], sizeof(got));                                               \
