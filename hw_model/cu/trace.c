@@ -21,7 +21,7 @@ const struct cu_uop *cu_run_traced(struct cu_warp *w, const struct cu_uop *u, ui
     while (u && w->now < end && !w->cu->faulted) {
         if (!(u->flags & CU_UOP_DECODED)) {
             w->fuel--;
-            u = (u->flags & CU_UOP_FUSED ? w->cu->array->handlers[u->op] : u->fn)[w->partial](w, u); /* one line is one instruction */
+            u = u->fn[w->partial](w, u);
             continue;
         }
         struct hw_cu_trace t = { .pc = cu_pc(w->rg, u), .wg = w->group->linear, .warp = w->index, .bits = u->bits,

@@ -37,6 +37,12 @@ void cu_warp_set_mask(struct cu_warp *w, uint32_t mask)
         w->m32[k] = lane_mask16(mask >> (16 * k));
 }
 
+/* The handler of u, and of none that follows it. */
+static const struct cu_uop *run_alone(struct cu_warp *w, const struct cu_uop *u)
+{
+    return (u->flags & CU_UOP_FUSED ? w->cu->array->handlers[u->op] : u->fn)[w->partial](w, u);
+}
+
 /* ---- Sabotage ---- */
 
 /* The access of lane 0 goes astray: its base register is bent for this one instruction. */
@@ -86,7 +92,7 @@ static bool sabotage_step(struct cu_warp *w, const struct cu_uop *u, const struc
     else if (first && a->sabotage.wild && u->flags & CU_UOP_MEMORY && w->mask & 1)
         *next_out = run_wild(w, u);
     else
-        *next_out = u->flags & CU_UOP_FUSED ? a->handlers[u->op][w->partial](w, u) : u->fn[w->partial](w, u);
+        *next_out = run_alone(w, u);
     return true;
 }
 
@@ -156,11 +162,11 @@ static const struct cu_uop *run_functional(struct cu_warp *w, const struct cu_uo
     return u;
 }
 
-/* One handler, for traces: what only hands over is told from what is carried out. */
+/* One handler of one instruction, for traces: what only hands over is told from what is carried out. */
 static const struct cu_uop *run_one(struct cu_warp *w, const struct cu_uop *u)
 {
     w->fuel--;
-    u = u->fn[w->partial](w, u);
+    u = run_alone(w, u);
     return u && w->fuel <= 0 ? refuel(w, u) : u;
 }
 
