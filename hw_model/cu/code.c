@@ -342,7 +342,7 @@ void cu_code_reach(struct cu_warp *w, const uint64_t pc[CU_LANES], uint32_t lane
     struct hw_cu_array *a = w->cu->array;
     uint16_t half;
 
-    for (uint32_t m = w->cu->alone ? lanes : 0; m; m &= m - 1) {
+    for (uint32_t m = a->parallel && w->cu->alone ? lanes : 0; m; m &= m - 1) { /* one thread finds it when somebody goes there */
         const uint64_t va = pc[cu_first_lane(m)];
 
         if (va != CU_RETURN_VA && !region_find(a, a->root, va) && !fetch_half(a, a->root, va, &half))
